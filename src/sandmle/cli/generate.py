@@ -1,0 +1,35 @@
+"""`sandmle generate`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sandmle.cli.options import AsJson
+from sandmle.cli.output import emit, say
+
+
+def generate(
+    out: Annotated[Path, typer.Argument(help="The folder of the corpus; made if need be.")],
+    n: Annotated[int, typer.Option("--n", help="How many tasks.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal bytes.")] = 0,
+    family: Annotated[str | None, typer.Option(help="One family only.")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Attempts side by side.")] = 2,
+    as_json: AsJson = False,
+) -> None:
+    """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
+    from sandmle.factory.pipeline import generate as run
+
+    corpus = run(
+        out,
+        n,
+        seed,
+        family,
+        workers=workers,
+        progress=lambda task, done, total: say(f"[{done}/{total}] {task.id}: accepted"),
+    )
+    funnel = corpus.index.funnel if corpus.index else {}
+    if as_json:
+        emit({"corpus": str(out), "tasks": len(corpus), "root_hash": corpus.root_hash, "funnel": funnel})
+    else:
+        print(f"{len(corpus)} tasks in {out}; next: sandmle rollout {out} --out runs/first")

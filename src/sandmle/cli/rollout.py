@@ -1,0 +1,81 @@
+"""`sandmle rollout`."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sandmle.cli.options import AsJson, ConfigFile, DryRun, Overrides, configure
+from sandmle.cli.output import emit, number, say, table
+
+if TYPE_CHECKING:
+    from sandmle.types import Trajectory
+
+
+def rollout(
+    corpus: Annotated[Path | None, typer.Argument(help="A corpus, or one task folder.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")] = Path("run"),
+    policy: Annotated[str | None, typer.Option(help="For example scripted:ladder.")] = None,
+    scaffold: Annotated[str | None, typer.Option(help="For example react.")] = None,
+    group: Annotated[int | None, typer.Option(help="Episodes a task.")] = None,
+    max_turns: Annotated[int | None, typer.Option(help="Replies an episode.")] = None,
+    step_timeout: Annotated[float | None, typer.Option(help="Seconds an execution.")] = None,
+    concurrency: Annotated[int | None, typer.Option(help="Episodes side by side.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run.")] = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Play a policy on every task of a corpus. The same command goes on where it was interrupted."""
+    from sandmle.config import dump_config
+    from sandmle.rollout.runner import prepare
+    from sandmle.rollout.runner import rollout as run
+
+    resolved = configure(
+        config,
+        override,
+        corpus__path=corpus,
+        policy__name=policy,
+        env__scaffold=scaffold,
+        env__max_turns=max_turns,
+        sandbox__limits__wall_s=step_timeout,
+        group=group,
+        concurrency=concurrency,
+        seed=seed,
+    )
+    if dry_run:
+        prepare(resolved)
+        print(dump_config(resolved), end="")
+        return
+    summary = run(resolved, out, shlex.join(sys.argv), _tell)
+    if as_json:
+        emit(summary)
+    else:
+        _show(summary, out)
+    raise typer.Exit(0 if summary["complete"] else 1)
+
+
+def _tell(trajectory: "Trajectory", done: int, total: int) -> None:
+    score = trajectory.grade.score
+    what = f"score {number(score)}" if score is not None else trajectory.grade.status
+    reward = f"reward {number(trajectory.reward.total)}" if trajectory.reward else "no reward"
+    say(f"[{done}/{total}] {trajectory.id}: {trajectory.stop_reason}, {what}, {reward}")
+    if trajectory.error is not None:
+        say(f"  {trajectory.error.boundary}: {trajectory.error.message}")
+
+
+def _show(summary: dict[str, Any], out: Path) -> None:
+    figures = {"mean reward": summary["reward"], **summary["rates"]}
+    table(
+        ("", "mean", "95% interval", "n"),
+        [
+            (name, number(f["mean"]), f"{number(f['low'])} to {number(f['high'])}", f["n"])
+            for name, f in figures.items()
+        ],
+    )
+    if not summary["complete"]:
+        say(f"incomplete: {summary['trajectories']} of {summary['expected']} episodes were scored")
+    print(f"\nsandmle view {out}    shows the trajectories")

@@ -1,0 +1,102 @@
+"""`sandmle tasks list|show|check`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sandmle.cli.options import AsJson
+from sandmle.cli.output import emit, number, say, table
+
+app = typer.Typer(help="Look at task folders.", no_args_is_help=True)
+Where = Annotated[Path, typer.Argument(help="A corpus, or one task folder.")]
+Id = Annotated[str | None, typer.Argument(help="One task of the corpus.")]
+
+
+@app.command("list")
+def list_tasks(where: Where, as_json: AsJson = False) -> None:
+    """List the tasks of a corpus, and what is broken in it."""
+    from sandmle.tasks.corpus import open_corpus
+
+    corpus = open_corpus(where)
+    facts = [
+        {
+            "id": task.id,
+            "title": task.card.title,
+            "modality": task.card.modality,
+            "metric": task.card.metric.name,
+            "direction": task.card.milestones.direction,
+            "gold": task.card.milestones.gold,
+        }
+        for task in corpus
+    ]
+    broken = [{"path": str(fault.path), "reason": fault.reason} for fault in corpus.broken]
+    if as_json:
+        emit({"tasks": facts, "broken": broken})
+    else:
+        header = ("id", "title", "modality", "metric", "direction", "gold")
+        table(header, [[fact[name] for name in header] for fact in facts])
+    for fault in corpus.broken:
+        say(f"broken: {fault.reason}")
+    raise typer.Exit(1 if broken else 0)
+
+
+@app.command()
+def show(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
+    """Show a task: its description, form, milestones and ladder. Not its hidden rule."""
+    from sandmle.errors import UsageError
+    from sandmle.tasks.corpus import open_corpus
+
+    corpus = open_corpus(where)
+    if task_id is None and len(corpus) != 1:
+        raise UsageError(f"{where}: holds {len(corpus)} tasks; name the one to show")
+    task = corpus.get(task_id) if task_id is not None else corpus[0]
+    if as_json:
+        emit({**task.card.model_dump(mode="json"), "content_hash": task.content_hash})
+        return
+    milestones = task.card.milestones
+    rungs = [(rung.name, rung.kind, number(rung.test), number(rung.pool)) for rung in task.card.ladder]
+    print(task.description)
+    print(f"milestones ({'higher' if milestones.direction == 'max' else 'lower'} is better)\n")
+    names = ("median", "bronze", "silver", "gold", "sample_score")
+    table(names, [[number(getattr(milestones, name)) for name in names]])
+    print("\nladder\n")
+    table(("script", "kind", "test", "pool"), rungs)
+
+
+@app.command()
+def check(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
+    """Check that tasks are whole and that their graders behave; runs none of a task's code."""
+    from sandmle.grading.check import check_task
+    from sandmle.tasks.corpus import open_corpus
+
+    corpus = open_corpus(where)
+    tasks = [corpus.get(task_id)] if task_id is not None else list(corpus)
+    reports = []
+    for task in tasks:
+        checks = check_task(task)
+        ok = all(one.passed is not False for one in checks)
+        reports.append(
+            {"id": task.id, "ok": ok, "checks": [one.model_dump(mode="json") for one in checks]}
+        )
+        failed = [one for one in checks if one.passed is False]
+        if not as_json:
+            print(f"{task.id}: {'ok' if ok else 'FAILED'} ({len(checks)} checks)")
+            for one in failed:
+                figures = f" ({one.value}, limit {one.limit})" if one.limit is not None else ""
+                print(f"  {one.name}{figures}: {one.detail}")
+    broken = [] if task_id is not None else list(corpus.broken)
+    for fault in broken:
+        checks_json = [{"name": "folder", "passed": False, "value": None, "limit": None}]
+        reports.append(
+            {
+                "id": fault.path.name,
+                "ok": False,
+                "checks": [{**checks_json[0], "detail": fault.reason}],
+            }
+        )
+        say(f"broken: {fault.reason}")
+    everything = all(report["ok"] for report in reports)
+    if as_json:
+        emit({"ok": everything, "tasks": reports})
+    raise typer.Exit(0 if everything else 1)

@@ -1,0 +1,177 @@
+"""Run configuration: TOML files, `--set a.b=c` on top, checked whole before any work starts.
+
+One file describes a run. Unknown keys, wrong types and keys given twice are refused with a line that
+names the nearest valid key; the effective configuration is saved in the run folder and can be fed
+back as it is.
+"""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Self, get_args
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from sandmle.errors import UsageError
+from sandmle.registry import nearest
+from sandmle.types import Limits, Record, RewardMode, RewardRule
+
+
+class CorpusSection(Record):
+    """Which tasks: a corpus or one task folder, and optionally one of its splits."""
+
+    path: str | None = None
+    split: str | None = None
+    limit: int | None = Field(default=None, ge=1)
+
+
+class EnvSection(Record):
+    """How an episode is played; the defaults are the paper's (section 5.1)."""
+
+    scaffold: str = "react"
+    max_turns: int = Field(default=20, ge=1)
+    feedback: Literal["none", "validity"] = "validity"
+    finalize: Literal["last", "last_valid"] = "last"
+    observation_chars: int = Field(default=4000, ge=200)
+    context_tokens: int | None = Field(default=None, ge=1)
+    wall_s: float | None = Field(default=None, gt=0)
+
+
+class RewardSection(Record):
+    """A preset by name, or a mode with weights of one's own."""
+
+    preset: str = "paper"
+    mode: RewardMode | None = None
+    weights: dict[str, float] | None = None
+
+    @model_validator(mode="after")
+    def _custom_is_whole(self) -> Self:
+        if (self.mode is None) != (self.weights is None):
+            raise ValueError("a reward of your own needs both mode and weights")
+        if self.mode is not None and self.weights is not None:
+            RewardRule(mode=self.mode, weights=self.weights)
+        return self
+
+
+class PolicySection(Record):
+    """Who plays, as SORT:NAME, and how it samples."""
+
+    name: str = "scripted:ladder"
+    temperature: float = Field(default=1.0, ge=0)
+    turn_tokens: int = Field(default=512, ge=1)
+
+
+class SandboxSection(Record):
+    """Where agent code runs and what one execution may use."""
+
+    backend: str = "cold"
+    limits: Limits = Limits()
+
+
+class GRPOSection(Record):
+    """Trajectory-level GRPO; the defaults are the paper's (appendix A.2).
+
+    `tasks_per_step` tasks are played `group` times for each step. `timeout_rule` says when a
+    trajectory is masked: `any` of its executions timed out (paper), or `never`.
+    """
+
+    steps: int = Field(default=100, ge=1)
+    tasks_per_step: int = Field(default=16, ge=1)
+    learning_rate: float = Field(default=1e-6, gt=0)
+    clip_low: float = Field(default=0.2, gt=0)
+    clip_high: float = Field(default=0.28, gt=0)
+    completion_tokens: int = Field(default=4096, ge=1)
+    timeout_rule: Literal["any", "never"] = "any"
+
+
+class Config(Record):
+    """The whole configuration of a rollout or a training run."""
+
+    seed: int = Field(default=0, ge=0)
+    group: int = Field(default=4, ge=1)
+    concurrency: int = Field(default=2, ge=1)
+    corpus: CorpusSection = CorpusSection()
+    env: EnvSection = EnvSection()
+    reward: RewardSection = RewardSection()
+    policy: PolicySection = PolicySection()
+    sandbox: SandboxSection = SandboxSection()
+    grpo: GRPOSection = GRPOSection()
+
+
+def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -> Config:
+    """Read a TOML file, lay `a.b=c` overrides on top and check the result.
+
+    Raises `UsageError` with every fault, one a line.
+    """
+    data = _read(Path(path)) if path is not None else {}
+    seen: set[str] = set()
+    for override in overrides:
+        key, separator, value = override.partition("=")
+        if not separator or not key.strip():
+            raise UsageError(f"--set {override}: write it as section.key=value")
+        if key in seen:
+            raise UsageError(f"--set {key}: given twice; keep one of them")
+        seen.add(key)
+        _place(data, key.strip().split("."), _value(value))
+    try:
+        # JSON mode, because strict checking there still takes a list for a tuple
+        return Config.model_validate_json(json.dumps(data), strict=True)
+    except ValidationError as error:
+        where = f"{path}: " if path is not None else ""
+        faults = [_explain(fault) for fault in error.errors()]
+        raise UsageError("\n".join(where + fault for fault in faults)) from None
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"the configuration holds a value that is not plain data: {error}") from None
+
+
+def dump_config(config: Config) -> str:
+    """Write a configuration as TOML that `load_config` reads back to an equal one."""
+    import tomli_w
+
+    return tomli_w.dumps(config.model_dump(mode="json", exclude_none=True))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: not valid TOML: {error}") from None
+
+
+def _value(text: str) -> Any:
+    """Read the right-hand side of an override as TOML; what is not TOML is a plain string."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _place(data: dict[str, Any], keys: list[str], value: Any) -> None:
+    for depth, key in enumerate(keys[:-1]):
+        data = data.setdefault(key, {})
+        if not isinstance(data, dict):
+            name = ".".join(keys[: depth + 1])
+            raise UsageError(f"--set {'.'.join(keys)}: {name} is a value, not a section")
+    data[keys[-1]] = value
+
+
+def _explain(fault: Any) -> str:
+    """Turn one pydantic fault into a line that says what to write instead."""
+    location = [str(part) for part in fault["loc"]]
+    name = ".".join(location) or "configuration"
+    if fault["type"] == "extra_forbidden":
+        return f"unknown key {name!r}; {nearest(location[-1], _keys(location[:-1]))}"
+    given = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
+    return f"{name}: {fault['msg'].removeprefix('Value error, ')}{given}"
+
+
+def _keys(location: list[str]) -> list[str]:
+    model: type[BaseModel] = Config
+    for part in location:
+        annotation = model.model_fields[part].annotation
+        options = [annotation, *get_args(annotation)]
+        model = next(o for o in options if isinstance(o, type) and issubclass(o, BaseModel))
+    return list(model.model_fields)

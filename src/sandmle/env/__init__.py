@@ -1,0 +1,1 @@
+"""Episodes: a workbench for any scaffold, and the ReAct environment that trainers drive."""

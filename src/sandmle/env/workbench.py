@@ -1,0 +1,181 @@
+"""The workbench: one task, one workspace, one journal. Every scaffold works on it.
+
+Nothing here raises for what a policy does. After each execution, when every process of it is dead,
+the bytes of `submission.csv` are kept and graded out of band; the grade is recorded, never shown.
+"""
+
+import time
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from sandmle.config import EnvSection
+from sandmle.env.journal import Journal
+from sandmle.env.preview import preview
+from sandmle.env.protocol import neutralise
+from sandmle.files import UnsafeFile, sha256
+from sandmle.grading.grader import Grader
+from sandmle.sandbox.base import Sandbox, Workspace
+from sandmle.tasks.folder import Task
+from sandmle.tasks.submission import MAX_BYTES
+from sandmle.types import (
+    ErrorRecord,
+    ExecResult,
+    Grade,
+    Isolation,
+    Limits,
+    StopReason,
+    Turn,
+)
+
+SUBMISSION = "submission.csv"
+
+
+class Snapshot(NamedTuple):
+    """The submission as one execution left it; `data` is None if there was no usable file."""
+
+    data: bytes | None
+    grade: Grade
+
+    @property
+    def digest(self) -> str | None:
+        """Return the SHA-256 of the bytes."""
+        return sha256(self.data) if self.data is not None else None
+
+
+class Outcome(NamedTuple):
+    """How an episode ended: everything of it that is not about the run it belongs to."""
+
+    turns: tuple[Turn, ...]
+    stop_reason: StopReason
+    grade: Grade
+    submission: bytes | None
+    isolation: Isolation
+    error: ErrorRecord | None
+
+
+class Workbench:
+    """What a scaffold may do with a task; `turns` is its record."""
+
+    def __init__(
+        self,
+        task: Task,
+        sandbox: Sandbox,
+        config: EnvSection | None = None,
+        limits: Limits | None = None,
+        journal: Journal | None = None,
+        grader: Grader | None = None,
+        workspace: Workspace | None = None,
+    ) -> None:
+        self.task = task
+        self.config = config or EnvSection()
+        self.limits = limits or Limits()
+        self.journal = journal or Journal()
+        self.turns: list[Turn] = []
+        self._sandbox = sandbox
+        self._grader = grader or Grader(task)
+        self._workspace = workspace or sandbox.open(task.public, self.limits)
+        self._snapshots: list[Snapshot] = []
+        self._started = time.monotonic()
+        self._outcome: Outcome | None = None
+
+    def preview(self) -> str:
+        """Describe the task's public files."""
+        return preview(self.task.public)
+
+    def run_code(self, code: str) -> ExecResult:
+        """Run a program, then capture and grade what it left as its submission."""
+        result = self._workspace.run(code)
+        if result.status != "infra":
+            self._snapshots.append(self._capture())
+        self.journal.event("exec", code=code, result=result.model_dump(mode="json"))
+        if self._snapshots:
+            grade = self._snapshots[-1].grade.model_dump(mode="json")
+            self.journal.event("hidden_grade", sha256=self._snapshots[-1].digest, grade=grade)
+        return result
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """Return the submission as the last execution left it; None before the first."""
+        return self._snapshots[-1] if self._snapshots else None
+
+    def validity(self) -> str:
+        """Return the sentence about the submission's format that the agent may see."""
+        if self.config.feedback == "none":
+            return ""
+        grade = self.snapshot.grade if self.snapshot else Grade(status="missing")
+        if grade.status == "missing":
+            return f"{SUBMISSION}: not there"
+        if grade.status == "invalid":
+            return f"{SUBMISSION}: not valid: {neutralise(grade.reason)}"
+        return f"{SUBMISSION}: valid"
+
+    def seconds_left(self) -> float | None:
+        """Return what is left of the episode's wall time; None if it has no limit."""
+        if self.config.wall_s is None:
+            return None
+        return self.config.wall_s - (time.monotonic() - self._started)
+
+    def fork(self) -> "Workbench":
+        """Return a workbench on the same task with an empty workspace; close it with `finish`."""
+        return Workbench(
+            self.task,
+            self._sandbox,
+            self.config,
+            self.limits,
+            self.journal,
+            self._grader,
+            self._workspace.fork(),
+        )
+
+    def record(self, turn: Turn) -> None:
+        """Add a turn to the record."""
+        self.turns.append(turn)
+        self.journal.event("turn", turn=turn.model_dump(mode="json", exclude={"result"}))
+
+    def finish(self, reason: StopReason, error: ErrorRecord | None = None) -> Outcome:
+        """End the episode: choose the submission that counts, close the workspace.
+
+        The first call decides; later ones return the same outcome.
+        """
+        if self._outcome is None:
+            chosen = self._chosen()
+            if chosen.grade.status == "grader_error" and error is None:
+                reason = "grader_error"
+                error = ErrorRecord(
+                    boundary="grading", type="GradingError", message=chosen.grade.reason
+                )
+            self._outcome = Outcome(
+                tuple(self.turns),
+                reason,
+                chosen.grade,
+                chosen.data,
+                self._sandbox.isolation,
+                error,
+            )
+            grade = chosen.grade.model_dump(mode="json")
+            self.journal.event("end", reason=reason, grade=grade, sha256=chosen.digest)
+            self._workspace.close()
+        return self._outcome
+
+    def _capture(self) -> Snapshot:
+        try:
+            data = self._workspace.read(SUBMISSION, MAX_BYTES)
+        except FileNotFoundError:
+            return Snapshot(None, self._grader.grade(None))
+        except (UnsafeFile, OSError) as error:
+            return Snapshot(None, Grade(status="invalid", reason=str(error)))
+        return Snapshot(data, self._grader.grade(data))
+
+    def _chosen(self) -> Snapshot:
+        nothing = Snapshot(None, self._grader.grade(None))
+        return choose(self._snapshots, self.config.finalize) or nothing
+
+
+def choose(
+    snapshots: Sequence[Snapshot], finalize: Literal["last", "last_valid"]
+) -> Snapshot | None:
+    """Return the snapshot that counts: the last one, or the last valid one if there is any."""
+    if finalize == "last_valid":
+        valid = [one for one in snapshots if one.grade.status == "ok"]
+        snapshots = valid or snapshots
+    return snapshots[-1] if snapshots else None

@@ -1,0 +1,128 @@
+"""Builds the files of a task from its parameters: the same bytes for the same seed."""
+
+import csv
+import io
+from collections.abc import Sequence
+from importlib import resources
+from typing import Any, NamedTuple
+
+import numpy as np
+from jinja2 import StrictUndefined, Template
+
+from sandmle.factory.family import FAMILIES, Family, Sample, Target
+from sandmle.factory.skin import Skin, SkinColumn
+from sandmle.metrics.registry import METRICS
+from sandmle.types import MetricRef, Record, SubmissionSchema
+
+# one random stream for each purpose, so that more rows of one thing do not move another
+TRAIN, TEST, IDS, SAMPLE = 1, 2, 3, 4
+
+
+class Recipe(Record):
+    """What determines a task's data: kept in `private/spec.json` as its parameters."""
+
+    family: str
+    level: int
+    config: dict[str, Any]
+    skin: Skin
+    columns: tuple[SkinColumn, ...]
+    metric: MetricRef
+
+
+class Draw(NamedTuple):
+    """The tables of one draw, as CSV bytes."""
+
+    train: bytes
+    test: bytes
+    answer: bytes
+    sample_submission: bytes
+
+
+def member(recipe: Recipe) -> Family:
+    """Return the family member that a recipe describes."""
+    return FAMILIES.get(recipe.family).load(recipe.config)
+
+
+def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int) -> Draw:
+    """Draw train and test rows; train shows the observed class, the answers are free of noise."""
+    family = member(recipe)
+    streams = {name: np.random.default_rng([*seed, name]) for name in (TRAIN, TEST, IDS, SAMPLE)}
+    train = family.sample(streams[TRAIN], n_train, "train")
+    test = family.sample(streams[TEST], n_test, "test")
+    ids = _ids(streams[IDS], recipe.skin.id_prefix, n_train + n_test)
+    classes = classes_of(recipe)
+    train_ids, test_ids = ids[:n_train], ids[n_train:]
+    head = [recipe.skin.id_column, *(column.name for column in recipe.columns)]
+    target = recipe.skin.target.name
+    observed = [classes[i] for i in train.observed]
+    guesses = streams[SAMPLE].choice(train.observed, n_test)
+    return Draw(
+        train=_csv([*head, target], [train_ids, *_cells(recipe, train), observed]),
+        test=_csv(head, [test_ids, *_cells(recipe, test)]),
+        answer=_csv([head[0], target], [test_ids, [classes[i] for i in test.clean]]),
+        sample_submission=_csv([head[0], target], [test_ids, [classes[i] for i in guesses]]),
+    )
+
+
+def classes_of(recipe: Recipe) -> tuple[str, str]:
+    """Return the two classes as they are spelled in the files: 0 and 1 where a score is wanted."""
+    wants_label = METRICS.get(recipe.metric.name).kind.name == "label"
+    return recipe.skin.target.classes if wants_label else ("0", "1")
+
+
+def target_of(recipe: Recipe) -> Target:
+    """Return what the ladder's scripts must know."""
+    classes = classes_of(recipe)
+    wants_score = METRICS.get(recipe.metric.name).kind.name != "label"
+    return Target(recipe.skin.id_column, recipe.skin.target.name, classes, wants_score)
+
+
+def schema_of(recipe: Recipe, n_test: int) -> SubmissionSchema:
+    """Return the schema of a submission."""
+    metric = METRICS.get(recipe.metric.name)
+    skin = recipe.skin
+    return metric.schema(
+        skin.id_column, skin.target.name, classes_of(recipe), n_test, recipe.metric.params
+    )
+
+
+def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: bytes) -> str:
+    """Write `description.md`: the story, the files, the metric, the form; not the rule."""
+    metric = METRICS.get(recipe.metric.name)
+    first, second = recipe.skin.target.classes
+    wants_label = metric.kind.name == "label"
+    text = resources.files("sandmle.factory").joinpath("templates", "description.md.j2").read_text()
+    template = Template(text, undefined=StrictUndefined, trim_blocks=False, autoescape=False)
+    return (
+        template.render(
+            skin=recipe.skin,
+            columns=recipe.columns,
+            metric=metric,
+            n_train=n_train,
+            n_test=n_test,
+            target_values=f"`{first}`, `{second}`" if wants_label else f"0: {first}, 1: {second}",
+            choices=f": `{first}` or `{second}`" if wants_label else "",
+            head="\n".join(sample_submission.decode().splitlines()[:3]),
+        ).rstrip()
+        + "\n"
+    )
+
+
+def _cells(recipe: Recipe, sample: Sample) -> list[list[str]]:
+    return [
+        [f"{value:.{column.decimals}f}" for value in column.center + column.spread * z]
+        for column, z in zip(recipe.columns, sample.features.values(), strict=True)
+    ]
+
+
+def _ids(rng: np.random.Generator, prefix: str, n: int) -> list[str]:
+    """Return distinct ids in random order, so that nothing can be read from them."""
+    return [f"{prefix}{number:05d}" for number in rng.permutation(90_000)[:n] + 10_000]
+
+
+def _csv(header: Sequence[str], columns: Sequence[Sequence[str]]) -> bytes:
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(zip(*columns, strict=True))
+    return stream.getvalue().encode()

@@ -1,0 +1,1 @@
+"""Procedural families, one file each."""

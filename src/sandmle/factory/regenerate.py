@@ -1,0 +1,43 @@
+"""What `private/generate_task_env.py` of a procedural task does."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from sandmle.factory.build import Recipe, description, draw
+from sandmle.types import TaskSpec
+
+STUB = '''\
+"""Rebuilds this task's data, or draws fresh rows from the same distribution.
+
+    python generate_task_env.py --out DIR [--seed S] [--n-train N] [--n-test M]
+
+Written for sandmle {version}; without options it gives the shipped files again.
+"""
+
+from pathlib import Path
+
+from sandmle.factory.regenerate import main
+
+main(Path(__file__).with_name("spec.json"))
+'''
+
+
+def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
+    """Write train, test, sample_submission, answer and description into `--out`."""
+    spec = TaskSpec.model_validate_json(spec_path.read_bytes())
+    size = spec.final_dimensions
+    parser = argparse.ArgumentParser(description="Rebuild or redraw the data of a task.")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--n-train", type=int, default=size.n_samples)
+    parser.add_argument("--n-test", type=int, default=size.n_test)
+    options = parser.parse_args(arguments)
+    recipe = Recipe.model_validate(spec.parameters)
+    seed = spec.seed if options.seed is None else (options.seed,)
+    tables = draw(recipe, seed, options.n_train, options.n_test)
+    text = description(recipe, options.n_train, options.n_test, tables.sample_submission)
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, content in tables._asdict().items():
+        (options.out / f"{name}.csv").write_bytes(content)
+    (options.out / "description.md").write_text(text, encoding="utf-8")

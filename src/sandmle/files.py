@@ -1,0 +1,115 @@
+"""Bytes to and from disk: whole files or none, JSON that any parser reads, no links followed."""
+
+import hashlib
+import json
+import os
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+class UnsafeFile(ValueError):
+    """A path that is there but is not one plain file that may be read; says why."""
+
+
+def to_json(value: Any, indent: int | None = None) -> str:
+    """Serialise with sorted keys and no bare NaN or Infinity (`ValueError` instead)."""
+    return json.dumps(value, indent=indent, sort_keys=True, allow_nan=False, ensure_ascii=False)
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of `data` in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal, reading it in blocks."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def write_atomic(path: Path, data: bytes | str) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new, never a part."""
+    blob = data.encode() if isinstance(data, str) else data
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(blob)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def append_line(path: Path, line: str) -> None:
+    """Append one line and force it to disk; a torn line left by an earlier crash is cut first."""
+    with path.open("ab+") as stream:
+        end = stream.seek(0, os.SEEK_END)
+        stream.seek(max(0, end - 1))
+        if end and stream.read(1) != b"\n":
+            stream.seek(0)
+            stream.truncate(stream.read().rfind(b"\n") + 1)
+        stream.write(line.encode() + b"\n")
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def read_lines(path: Path) -> Iterator[str]:
+    """Yield the complete lines of a file; a last line without its newline was never finished."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", newline="\n") as stream:
+        for line in stream:
+            if line.endswith("\n"):
+                yield line[:-1]
+
+
+def safe_read(root: Path, name: str, limit: int) -> bytes:
+    """Read one plain file below `root` that somebody else may have tampered with.
+
+    Every step of `name` is opened without following links; the file must be regular, have one
+    name only (a hard link could point at a file that was never meant to be shown) and hold at most
+    `limit` bytes, also when it grows while it is read.
+
+    Raises `FileNotFoundError` if nothing is there and `UnsafeFile` if what is there is not that.
+    """
+    parts = Path(name).parts
+    if not parts or Path(name).is_absolute() or ".." in parts:
+        raise UnsafeFile(f"{name!r} is not a path below the workspace")
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for number, part in enumerate(parts):
+            try:
+                last = number == len(parts) - 1
+                inner = os.open(part, flags | (0 if last else os.O_DIRECTORY), dir_fd=handle)
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                raise UnsafeFile(f"{name!r} is not a plain file ({error.strerror})") from error
+            os.close(handle)
+            handle = inner
+        return _read_regular(handle, name, limit)
+    finally:
+        os.close(handle)
+
+
+def _read_regular(handle: int, name: str, limit: int) -> bytes:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        raise UnsafeFile(f"{name!r} is not a regular file")
+    if status.st_nlink != 1:
+        raise UnsafeFile(f"{name!r} has {status.st_nlink} hard links; write a file of its own")
+    blocks: list[bytes] = []
+    size = 0
+    while block := os.read(handle, 1 << 20):
+        size += len(block)
+        if size > limit:
+            raise UnsafeFile(f"{name!r} is larger than the limit of {limit:,} bytes")
+        blocks.append(block)
+    return b"".join(blocks)

@@ -1,0 +1,1 @@
+"""Grading: the only place where a submission becomes a score."""

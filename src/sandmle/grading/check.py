@@ -1,0 +1,178 @@
+"""`tasks check`: is a task folder whole, and does its grader behave? Runs none of the task's code."""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+
+from sandmle.errors import GradingError, TaskError, UsageError
+from sandmle.grading.evaluator import render_evaluator
+from sandmle.grading.grader import Grader, thresholds
+from sandmle.metrics.registry import METRICS
+from sandmle.tasks.folder import Task
+from sandmle.tasks.submission import Table, parse_number, read_json_lines, read_table
+from sandmle.types import MILESTONES, Check
+
+_HIDDEN = ("answer", "threshold", "evaluator", "spec", "generate_task_env", "verification")
+# what pandas.read_csv takes for a missing value unless told otherwise
+_READ_AS_MISSING = {
+    *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
+    *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
+}
+
+
+def check_task(task: Task) -> list[Check]:
+    """Make every check that needs no execution; a check that cannot be made has `passed` None."""
+    checks = [_files(task), _nothing_hidden_in_public(task)]
+    try:
+        grader = Grader(task)
+        answers = _answer_table(task)
+    except (GradingError, TaskError, UsageError, ValueError) as error:
+        return [*checks, Check(name="answers_readable", passed=False, detail=str(error))]
+    checks.append(Check(name="answers_readable", passed=True, value=len(answers.rows)))
+    checks += [_ids(task, answers), _labels(task), _thresholds(task), _order(task)]
+    checks += [_sample(task, grader), _described(task), _evaluator(task)]
+    return checks + _behaviour(task, grader, answers)
+
+
+def _files(task: Task) -> Check:
+    faults = task.faults()
+    return Check(
+        name="files_unchanged", passed=not faults, value=len(faults), limit=0, detail=_some(faults)
+    )
+
+
+def _nothing_hidden_in_public(task: Task) -> Check:
+    names = [p.name for p in task.public.rglob("*") if p.stem in _HIDDEN or p.is_symlink()]
+    return Check(name="public_holds_no_answers", passed=not names, detail=_some(names))
+
+
+def _answer_table(task: Task) -> Table:
+    path = task.answer_path
+    read = read_json_lines if path.suffix == ".jsonl" else read_table
+    return read(path.read_bytes())
+
+
+def _ids(task: Task, answers: Table) -> Check:
+    """Ids are those of test.csv, and still distinct when somebody reads them as numbers."""
+    name = "ids_match_and_survive"
+    column = task.card.submission.id_column
+    if column is None:
+        return Check(name=name, passed=None, detail="rows are matched by their order: no ids")
+    ids = answers.column(column)
+    numbers = [parse_number(text) for text in ids]
+    if len({n if n == n else text for n, text in zip(numbers, ids, strict=True)}) < len(ids):
+        return Check(name=name, passed=False, detail="two ids are equal as numbers")
+    path = task.public / "test.csv"
+    if not path.is_file():
+        return Check(name=name, passed=None, detail="there is no public/test.csv")
+    test = read_table(path.read_bytes())
+    same = column in test.header and sorted(test.column(column)) == sorted(ids)
+    detail = "" if same else f"column {column!r} of public/test.csv has other ids than the answers"
+    return Check(name=name, passed=same, value=len(ids), detail=detail)
+
+
+def _labels(task: Task) -> Check:
+    choices = [choice for c in task.card.submission.columns for choice in c.choices or ()]
+    lost = sorted(set(choices) & _READ_AS_MISSING)
+    detail = f"pandas.read_csv takes {_some(lost)} for missing" if lost else ""
+    return Check(name="labels_survive_read_csv", passed=not lost, detail=detail)
+
+
+def _thresholds(task: Task) -> Check:
+    name = "thresholds_agree"
+    path = task.private / "threshold.json"
+    if not path.is_file():
+        return Check(name=name, passed=None, detail="there is no private/threshold.json")
+    expected = {f"{n}_threshold": v for n, v in thresholds(task.card.milestones).items()}
+    try:
+        same = json.loads(path.read_bytes()) == expected
+    except ValueError as error:
+        return Check(name=name, passed=False, detail=f"not JSON: {error}")
+    return Check(name=name, passed=same, detail="" if same else "they differ from task.json")
+
+
+def _order(task: Task) -> Check:
+    """The paper's sanity check (section 4.2): strictly ordered, and gold beats the sample."""
+    milestones = task.card.milestones
+    sign = 1 if milestones.direction == "max" else -1
+    steps = [sign * getattr(milestones, name) for name in MILESTONES]
+    gaps = [high - low for low, high in zip(steps, steps[1:], strict=False)]
+    if milestones.sample_score is not None:
+        gaps.append(steps[-1] - sign * milestones.sample_score)
+    return Check(name="paper_monotone", passed=min(gaps) > 0, value=min(gaps), limit=0)
+
+
+def _sample(task: Task, grader: Grader) -> Check:
+    path = task.public / "sample_submission.csv"
+    if not path.is_file():
+        return Check(name="sample_valid", passed=False, detail="there is no sample_submission.csv")
+    grade = grader.grade(path.read_bytes())
+    return Check(
+        name="sample_valid", passed=grade.status == "ok", value=grade.score, detail=grade.reason
+    )
+
+
+def _described(task: Task) -> Check:
+    schema = task.card.submission
+    names = [schema.id_column, *(column.name for column in schema.columns)]
+    text = task.description
+    absent = [name for name in names if name is not None and name not in text]
+    return Check(name="columns_described", passed=not absent, detail=_some(absent))
+
+
+def _evaluator(task: Task) -> Check:
+    path = task.private / "evaluator.py"
+    if path.is_file() and path.read_text(encoding="utf-8") == render_evaluator(task.card):
+        return Check(name="evaluator_is_the_grader", passed=True)
+    detail = "private/evaluator.py is missing, or was not written by this version of sandmle"
+    return Check(name="evaluator_is_the_grader", passed=None, detail=detail)
+
+
+def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
+    """Metamorphic checks: perfect is best, row order means nothing, ids mean everything."""
+    schema = task.card.submission
+    columns = {c.name: _perfect(answers.column(c.name), c.max_items) for c in schema.columns}
+    ids = answers.column(schema.id_column) if schema.id_column is not None else None
+    grade = grader.grade(_csv(schema.id_column, ids, columns))
+    best = METRICS.get(task.card.metric.name).best
+    perfect = grade.score is not None and abs(grade.score - best) < 1e-9
+    checks = [
+        Check(
+            name="perfect_is_best",
+            passed=perfect and grade.reached.get("gold", False),
+            value=grade.score,
+            limit=best,
+            detail=grade.reason,
+        )
+    ]
+    if ids is None:
+        return checks
+    backwards = {name: cells[::-1] for name, cells in columns.items()}
+    turned = grader.grade(_csv(schema.id_column, ids[::-1], backwards))
+    checks.append(
+        Check(name="row_order_means_nothing", passed=turned == grade, value=turned.score)
+    )
+    shifted = grader.grade(_csv(schema.id_column, [*ids[1:], ids[0]], columns))
+    checks.append(
+        Check(name="ids_mean_something", passed=shifted.score != grade.score, value=shifted.score)
+    )
+    return checks
+
+
+def _perfect(cells: list[str], max_items: int | None) -> list[str]:
+    return cells if max_items is None else [" ".join(cell.split()[:max_items]) for cell in cells]
+
+
+def _csv(id_column: str | None, ids: Sequence[str] | None, columns: dict[str, list[str]]) -> bytes:
+    if id_column is not None and ids is not None:
+        columns = {id_column: list(ids), **columns}
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return stream.getvalue().encode()
+
+
+def _some(lines: Sequence[str]) -> str:
+    return "; ".join(lines[:3]) + (f"; and {len(lines) - 3} more" if len(lines) > 3 else "")

@@ -1,0 +1,1 @@
+"""Metrics: one pure function each, with its direction, range and kind of submission."""

@@ -1,0 +1,1 @@
+"""Reports: read run and task folders, run nothing."""

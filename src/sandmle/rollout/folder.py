@@ -1,0 +1,114 @@
+"""The run folder: the other contract on disk (`docs/formats.md`).
+
+The folder is the state of the run: the same command finds in it what is finished and does the rest.
+"""
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandmle.config import Config, dump_config
+from sandmle.errors import TaskError, UsageError
+from sandmle.files import append_line, read_lines, to_json, write_atomic
+from sandmle.rollout.record import UNSCORABLE, EpisodeKey, versions
+from sandmle.types import RunManifest, Trajectory
+
+
+class RunFolder:
+    """A run on disk; safe to use from several threads."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock = threading.Lock()
+
+    @property
+    def trajectories_path(self) -> Path:
+        """Return the file with one finished trajectory a line."""
+        return self.root / "trajectories.jsonl"
+
+    def journal_path(self, episode_id: str) -> Path:
+        """Return where the events of an episode are written as they happen."""
+        return self.root / "journal" / f"{episode_id}.jsonl"
+
+    def tokens_path(self, episode_id: str) -> Path:
+        """Return where the token ledger of an episode is kept."""
+        return self.root / "tokens" / f"{episode_id}.npz"
+
+    def start(self, config: Config, corpus_hash: str, command: str) -> None:
+        """Create the folder, or check that it holds the same run and can go on.
+
+        Raises `UsageError` if the folder holds something else. What may differ is `concurrency`.
+        """
+        if (self.root / "run.json").exists():
+            self._check_same(config, corpus_hash)
+            return
+        if self.root.exists() and any(self.root.iterdir()):
+            raise UsageError(f"{self.root}: is not empty and holds no run; choose another folder")
+        try:
+            for name in ("journal", "submissions", "tokens"):
+                (self.root / name).mkdir(parents=True, exist_ok=True)
+            write_atomic(self.root / "config.toml", dump_config(config))
+            manifest = RunManifest(
+                id=self.root.resolve().name,
+                command=command,
+                config=config.model_dump(mode="json"),
+                corpus_hash=corpus_hash,
+                versions=versions(),
+                started=datetime.now(UTC).isoformat(timespec="seconds"),
+                host={"system": platform.platform(), "cores": os.cpu_count(), "argv0": sys.argv[0]},
+            )
+            write_atomic(self.root / "run.json", to_json(manifest.model_dump(), indent=2) + "\n")
+        except OSError as error:
+            raise UsageError(f"{self.root}: cannot be written ({error.strerror})") from None
+
+    def add(self, trajectory: Trajectory, submission: bytes | None) -> None:
+        """Write one finished episode: its submission, then its line."""
+        if submission is not None:
+            write_atomic(self.root / "submissions" / f"{trajectory.id}.csv", submission)
+        with self._lock:
+            append_line(self.trajectories_path, to_json(trajectory.model_dump(mode="json")))
+
+    def trajectories(self) -> list[Trajectory]:
+        """Return the finished episodes; of one that was played again, the last."""
+        return list({trajectory.id: trajectory for trajectory in self._read()}.values())
+
+    def finished(self) -> set[str]:
+        """Return the keys (as JSON) of the episodes that need not be played again."""
+        done = [t for t in self.trajectories() if t.stop_reason not in UNSCORABLE]
+        fields = EpisodeKey.model_fields
+        return {key_text(EpisodeKey(**{f: getattr(t, f) for f in fields})) for t in done}
+
+    def _read(self) -> Iterator[Trajectory]:
+        for number, line in enumerate(read_lines(self.trajectories_path), start=1):
+            try:
+                yield Trajectory.model_validate_json(line)
+            except ValidationError as error:
+                where = f"{self.trajectories_path}, line {number}"
+                raise TaskError(f"{where}: {error.errors()[0]['msg']}") from None
+
+    def _check_same(self, config: Config, corpus_hash: str) -> None:
+        try:
+            text = (self.root / "run.json").read_bytes()
+            manifest = RunManifest.model_validate_json(text)
+        except ValidationError as error:
+            raise TaskError(f"{self.root / 'run.json'}: {error.errors()[0]['msg']}") from None
+        if manifest.corpus_hash != corpus_hash:
+            raise UsageError(f"{self.root}: holds a run on other tasks; choose another --out")
+        before, now = dict(manifest.config), config.model_dump(mode="json")
+        changed = sorted(k for k in now if k != "concurrency" and now[k] != before.get(k))
+        if changed:
+            raise UsageError(
+                f"{self.root}: holds a run with another {', '.join(changed)}; "
+                f"choose another --out, or go on with --config {self.root / 'config.toml'}"
+            )
+
+
+def key_text(key: EpisodeKey) -> str:
+    """Return a key as text that can be compared."""
+    return to_json(key.model_dump(mode="json"))

@@ -1,0 +1,109 @@
+"""From the outcome of an episode to its trajectory: identity, reward and mask."""
+
+import platform
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Literal
+
+import numpy as np
+from pydantic import JsonValue
+
+from sandmle.env.workbench import Outcome
+from sandmle.rewards import reward
+from sandmle.tasks.folder import Task
+from sandmle.types import (
+    Feedback,
+    Mask,
+    Record,
+    RewardRule,
+    StopReason,
+    Trajectory,
+    Usage,
+)
+
+# endings that are not the agent's doing: no reward, and no part in a group's baseline
+UNSCORABLE: tuple[StopReason, ...] = ("model_error", "infra_error", "grader_error")
+
+
+class EpisodeKey(Record):
+    """What makes an episode the one it is; equal keys need not be played twice."""
+
+    task_hash: str
+    scaffold: str
+    policy: str
+    sampling: dict[str, JsonValue]
+    seed: int
+
+
+def episode_seed(run_seed: int, task_hash: str, k: int) -> int:
+    """Return the seed of member `k` of a task's group: 32 bits, independent for every episode."""
+    sequence = np.random.SeedSequence([run_seed, int(task_hash, 16), k])
+    return int(sequence.generate_state(1)[0])
+
+
+def make_trajectory(
+    outcome: Outcome,
+    task: Task,
+    key: EpisodeKey,
+    k: int,
+    rule: RewardRule,
+    feedback: Feedback,
+    timeout_rule: Literal["any", "never"] = "any",
+    episode_id: str | None = None,
+) -> Trajectory:
+    """Judge an outcome: reward by `rule`, mask by `timeout_rule`; `None` reward if unscorable."""
+    turns = outcome.turns
+    share = sum(turn.format_ok for turn in turns) / len(turns) if turns else 0.0
+    scorable = outcome.stop_reason not in UNSCORABLE
+    return Trajectory(
+        id=episode_id or f"{task.id}.{k}",
+        task_id=task.id,
+        group=task.id,
+        k=k,
+        **dict(key),
+        feedback=feedback,
+        isolation=outcome.isolation,
+        turns=turns,
+        stop_reason=outcome.stop_reason,
+        grade=outcome.grade,
+        reward=reward(outcome.grade, task.card, share, rule) if scorable else None,
+        mask=mask_of(outcome, timeout_rule),
+        usage=_usage(outcome),
+        error=outcome.error,
+        versions=versions(),
+    )
+
+
+def mask_of(outcome: Outcome, timeout_rule: Literal["any", "never"]) -> Mask:
+    """Say whether a trajectory is kept out of the loss (the paper: any execution timed out)."""
+    if outcome.stop_reason in UNSCORABLE:
+        return Mask(masked=True, why=outcome.stop_reason)
+    results = [turn.result for turn in outcome.turns if turn.result is not None]
+    if timeout_rule == "any" and any(result.status == "timeout" for result in results):
+        return Mask(masked=True, why="execution_timeout")
+    return Mask()
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions that a result depends on."""
+    found = {"python": platform.python_version()}
+    for name in ("sandmle", "numpy", "pandas", "scikit-learn", "scipy"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _usage(outcome: Outcome) -> Usage:
+    usages = [turn.usage for turn in outcome.turns]
+    return Usage(
+        prompt_tokens=_total([usage.prompt_tokens for usage in usages]),
+        completion_tokens=_total([usage.completion_tokens for usage in usages]),
+    )
+
+
+def _total(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None

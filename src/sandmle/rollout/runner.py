@@ -1,0 +1,162 @@
+"""Plays a policy on a corpus: groups of episodes, several at a time, into a run folder."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from sandmle.config import Config
+from sandmle.env.journal import Journal
+from sandmle.env.workbench import Outcome, Workbench
+from sandmle.errors import GradingError, ModelError, SandboxError, TaskError, UsageError
+from sandmle.files import to_json, write_atomic
+from sandmle.rewards import reward_rule
+from sandmle.rollout.folder import RunFolder, key_text
+from sandmle.rollout.policies import Policy, open_policy
+from sandmle.rollout.record import EpisodeKey, episode_seed, make_trajectory
+from sandmle.rollout.summary import summarise
+from sandmle.sandbox.base import SANDBOXES, Sandbox
+from sandmle.scaffolds.base import SCAFFOLDS, Scaffold
+from sandmle.tasks.corpus import Corpus, open_corpus
+from sandmle.tasks.folder import Task
+from sandmle.types import ErrorRecord, RewardRule, Trajectory
+
+Progress = Callable[[Trajectory, int, int], None]
+_BOUNDARIES = {
+    TaskError: "task",
+    SandboxError: "sandbox",
+    ModelError: "model",
+    GradingError: "grading",
+}
+
+
+class Stage(NamedTuple):
+    """Everything that a configuration names, found and checked before any work."""
+
+    config: Config
+    corpus: Corpus
+    policy: Policy
+    scaffold: Scaffold
+    rule: RewardRule
+
+
+def rollout(
+    config: Config, out: Path, command: str = "", progress: Progress | None = None
+) -> dict[str, Any]:
+    """Play every episode that the run folder `out` does not hold yet; return the summary.
+
+    `progress` is called with each finished trajectory, the number finished and the number in all.
+    Raises `UsageError` before any work if something cannot be done as configured.
+    """
+    stage = prepare(config)
+    folder = RunFolder(out)
+    folder.start(config, stage.corpus.root_hash, command)
+    finished = folder.finished()
+    jobs = [
+        (task, k)
+        for task in stage.corpus
+        for k in range(config.group)
+        if key_text(_key(stage, task, k)) not in finished
+    ]
+    total = len(stage.corpus) * config.group
+    sandbox = SANDBOXES.get(config.sandbox.backend)()
+    try:
+        _play_all(stage, jobs, sandbox, folder, total, progress)
+    finally:
+        sandbox.close()
+    summary = summarise(folder.trajectories(), total)
+    write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
+    return summary
+
+
+def prepare(config: Config) -> Stage:
+    """Look up all that the configuration names; raises `UsageError` for what is not there."""
+    if config.corpus.path is None:
+        raise UsageError("no corpus given; name its folder")
+    SANDBOXES.get(config.sandbox.backend)
+    corpus = open_corpus(config.corpus.path)
+    if config.corpus.split is not None:
+        corpus = corpus.split(config.corpus.split)
+    if config.corpus.limit is not None:
+        corpus = corpus.head(config.corpus.limit)
+    if not len(corpus):
+        reasons = "".join(f"\n  {fault.reason}" for fault in corpus.broken)
+        raise UsageError(f"{config.corpus.path}: no task can be played{reasons}")
+    scaffold = SCAFFOLDS.get(config.env.scaffold)
+    policy = open_policy(config.policy.name)
+    policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
+    return Stage(config, corpus, policy, scaffold, reward_rule(config.reward))
+
+
+def play(
+    stage: Stage, task: Task, k: int, sandbox: Sandbox, folder: RunFolder
+) -> tuple[Trajectory, bytes | None]:
+    """Play one episode; whatever goes wrong in it is recorded in the trajectory."""
+    config = stage.config
+    key = _key(stage, task, k)
+    journal = Journal(folder.journal_path(f"{task.id}.{k}"))
+    try:
+        outcome = _episode(stage, task, key.seed, k, sandbox, journal)
+    finally:
+        journal.close()
+    trajectory = make_trajectory(
+        outcome, task, key, k, stage.rule, config.env.feedback, config.grpo.timeout_rule
+    )
+    return trajectory, outcome.submission
+
+
+def _episode(
+    stage: Stage, task: Task, seed: int, k: int, sandbox: Sandbox, journal: Journal
+) -> Outcome:
+    config = stage.config
+    workbench = Workbench(task, sandbox, config.env, config.sandbox.limits, journal)
+    try:
+        return stage.scaffold(workbench, stage.policy.open(task, seed, k))
+    except Exception as error:
+        # a fault of ours in one episode must not take its siblings down: it becomes data
+        boundary = next((b for sort, b in _BOUNDARIES.items() if isinstance(error, sort)), "internal")
+        record = ErrorRecord(boundary=boundary, type=type(error).__name__, message=str(error))  # type: ignore[arg-type]
+        return workbench.finish("infra_error", record)
+
+
+def _play_all(
+    stage: Stage,
+    jobs: list[tuple[Task, int]],
+    sandbox: Sandbox,
+    folder: RunFolder,
+    total: int,
+    progress: Progress | None,
+) -> None:
+    count = total - len(jobs)
+    with ThreadPoolExecutor(stage.config.concurrency) as pool:
+        pending = {pool.submit(play, stage, task, k, sandbox, folder) for task, k in jobs}
+        try:
+            while pending:
+                ready, pending = wait(pending, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    trajectory, submission = future.result()
+                    folder.add(trajectory, submission)
+                    count += 1
+                    if progress is not None:
+                        progress(trajectory, count, total)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _key(stage: Stage, task: Task, k: int) -> EpisodeKey:
+    config = stage.config
+    sampling: dict[str, JsonValue] = {
+        "temperature": config.policy.temperature,
+        "turn_tokens": config.policy.turn_tokens,
+    }
+    return EpisodeKey(
+        task_hash=task.content_hash,
+        scaffold=config.env.scaffold,
+        policy=stage.policy.name,
+        sampling=sampling,
+        seed=episode_seed(config.seed, task.content_hash, k),
+    )

@@ -1,0 +1,65 @@
+"""What a run amounts to: rates and means with their intervals."""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sandmle.rollout.record import UNSCORABLE
+from sandmle.stats import mean_interval
+from sandmle.types import MILESTONES, Trajectory
+
+
+def summarise(trajectories: Sequence[Trajectory], expected: int) -> dict[str, Any]:
+    """Return the tables of `summary.json`.
+
+    Rates have all trajectories as their denominator, failures of ours included (they count as not
+    reached); `without_failures` gives the same rates without them. `complete` is false while episodes
+    are missing or could not be scored.
+    """
+    failures = [t for t in trajectories if t.stop_reason in UNSCORABLE]
+    scored = [t for t in trajectories if t.stop_reason not in UNSCORABLE]
+    return {
+        "trajectories": len(trajectories),
+        "expected": expected,
+        "complete": len(scored) == expected,
+        "rates": _rates(trajectories),
+        "without_failures": _rates(scored),
+        "reward": _interval([t.reward.total for t in trajectories if t.reward is not None]),
+        "reward_parts": _parts(trajectories),
+        "stop_reasons": dict(Counter(t.stop_reason for t in trajectories)),
+        "masked": dict(Counter(t.mask.why for t in trajectories if t.mask.masked)),
+        "failures": [{"id": t.id, "error": _error(t)} for t in failures],
+        "turns": _interval([float(len(t.turns)) for t in trajectories]),
+        "seconds_per_turn": {
+            "model": _interval([turn.seconds.model for t in trajectories for turn in t.turns]),
+            "execution": _interval([turn.seconds.execution for t in trajectories for turn in t.turns]),
+        },
+    }
+
+
+def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+    tests: dict[str, Callable[[Trajectory], bool]] = {
+        "valid": lambda t: t.grade.status == "ok",
+        **{name: lambda t, name=name: t.grade.reached.get(name, False) for name in MILESTONES},
+        "any_medal": lambda t: any(t.grade.reached.get(m, False) for m in MILESTONES[1:]),
+    }
+    return {
+        name: _interval([float(test(t) and t.stop_reason not in UNSCORABLE) for t in trajectories])
+        for name, test in tests.items()
+    }
+
+
+def _parts(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
+    rewards = [t.reward for t in trajectories if t.reward is not None]
+    names = list(rewards[0].parts) if rewards else []
+    return {name: _interval([r.parts[name] for r in rewards]) for name in names}
+
+
+def _interval(values: Sequence[float]) -> dict[str, Any]:
+    estimate, low, high, n = mean_interval(values)
+    return {"mean": estimate, "low": low, "high": high, "n": n}
+
+
+def _error(trajectory: Trajectory) -> str:
+    error = trajectory.error
+    return f"{error.boundary}: {error.message}" if error else trajectory.stop_reason

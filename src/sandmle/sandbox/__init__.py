@@ -1,0 +1,1 @@
+"""Where agent code runs: one protocol, several ways to confine."""

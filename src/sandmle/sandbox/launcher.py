@@ -1,0 +1,37 @@
+"""Sets the limits of an execution on itself, then becomes the program.
+
+Run as `python -IS launcher.py MEMORY_MB DISK_MB CPU_S COMMAND...`. It is a program of its own because
+setting limits between fork and exec is not safe in a process with threads.
+"""
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+
+_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+
+
+def main() -> None:
+    """Apply the limits and execute the command."""
+    memory, disk, cpu = (int(figure) for figure in sys.argv[1:4])
+    for name, limit in (
+        # data, not address space: importing a numeric library reserves far more than it uses
+        (resource.RLIMIT_DATA, memory * 1_000_000),
+        (resource.RLIMIT_FSIZE, disk * 1_000_000),
+        (resource.RLIMIT_CPU, cpu),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 1024),
+    ):
+        hard = resource.getrlimit(name)[1]
+        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        resource.setrlimit(name, (limit, limit))
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    os.execv(sys.argv[4], sys.argv[4:])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""ReAct: think, run a program, read what it printed, until it submits (the training scaffold)."""
+
+import time
+
+from sandmle.env.react import MLEEnv
+from sandmle.env.workbench import Outcome, Workbench
+from sandmle.errors import ModelError
+from sandmle.llm.base import LLM
+from sandmle.scaffolds.base import SCAFFOLDS
+from sandmle.types import ErrorRecord, Usage
+
+
+@SCAFFOLDS.register("react")
+def react(workbench: Workbench, llm: LLM) -> Outcome:
+    """Play one episode to its end."""
+    env = MLEEnv(workbench)
+    while not env.done:
+        started = time.monotonic()
+        try:
+            reply = llm.complete(env.observe())
+        except ModelError as error:
+            failure = ErrorRecord(boundary="model", type=type(error).__name__, message=str(error))
+            env.stop("model_error", failure)
+            break
+        usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+        env.step(reply.text, usage, model_s=time.monotonic() - started)
+    return env.close()

@@ -1,0 +1,1 @@
+"""Task folders and corpora: reading, writing, checking a submission against its schema."""

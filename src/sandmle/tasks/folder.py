@@ -1,0 +1,179 @@
+"""The task folder: one of the two contracts on disk (`docs/formats.md`).
+
+    <task_id>/
+      task.json    what may be known of the task, and the SHA-256 of every other file
+      public/      the agent's whole world
+      private/     never where agent code runs
+
+A folder is written beside its final place and renamed into it, so a folder with a `task.json` is
+whole. Opening reads `task.json` only; the rest is read when asked for.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
+
+from pydantic import ValidationError
+
+from sandmle.errors import TaskError, UsageError
+from sandmle.files import sha256, sha256_file, to_json
+from sandmle.types import TaskCard, TaskSpec
+
+CARD = "task.json"
+
+
+class Solution(NamedTuple):
+    """A script of the ladder: `NN-name.py`, easiest first, reading only `input/`."""
+
+    name: str
+    code: str
+
+
+class Task:
+    """One task folder, read lazily; equal content means equal `content_hash`, wherever it lies."""
+
+    def __init__(self, root: Path, card: TaskCard) -> None:
+        self.root = root
+        self.card = card
+
+    @property
+    def id(self) -> str:
+        """Return the id, which is also the folder's name."""
+        return self.card.id
+
+    @property
+    def public(self) -> Path:
+        """Return the folder that agent code may see."""
+        return self.root / "public"
+
+    @property
+    def private(self) -> Path:
+        """Return the folder that agent code must never see."""
+        return self.root / "private"
+
+    @property
+    def answer_path(self) -> Path:
+        """Return the hidden answers: `answer.csv`, or `answer.jsonl` of an imported task."""
+        for name in ("answer.csv", "answer.jsonl"):
+            if (self.private / name).is_file():
+                return self.private / name
+        raise TaskError(f"{self.private / 'answer.csv'}: missing; the task cannot be graded")
+
+    @property
+    def description(self) -> str:
+        """Return the text of `public/description.md`."""
+        return self._read("public/description.md")
+
+    @cached_property
+    def content_hash(self) -> str:
+        """Return the SHA-256 of the card, which holds the hashes of all files."""
+        return sha256(to_json(self.card.model_dump(mode="json")).encode())
+
+    @cached_property
+    def spec(self) -> TaskSpec | None:
+        """Return the hidden specification; None for a task that came without one."""
+        path = self.private / "spec.json"
+        if not path.is_file():
+            return None
+        try:
+            return TaskSpec.model_validate_json(path.read_bytes())
+        except ValidationError as error:
+            raise TaskError(f"{path}: {_first(error)}") from None
+
+    def solutions(self) -> list[Solution]:
+        """Return the ladder's scripts, easiest first."""
+        paths = sorted((self.private / "solutions").glob("[0-9][0-9]-*.py"))
+        return [Solution(path.stem[3:], path.read_text(encoding="utf-8")) for path in paths]
+
+    def faults(self) -> list[str]:
+        """Compare every file with its recorded hash; return what differs, one line each."""
+        found = {p for p in self.root.rglob("*") if p.is_file() or p.is_symlink()}
+        names = {p.relative_to(self.root).as_posix(): p for p in found}
+        names.pop(CARD, None)
+        lines = [f"{name}: not listed in {CARD}" for name in sorted(set(names) - set(self.card.files))]
+        for name, digest in self.card.files.items():
+            path = names.get(name)
+            if path is None:
+                lines.append(f"{name}: missing")
+            elif path.is_symlink():
+                lines.append(f"{name}: a link; a task folder holds plain files only")
+            elif sha256_file(path) != digest:
+                lines.append(f"{name}: changed since {CARD} was written")
+        return lines
+
+    def _read(self, name: str) -> str:
+        try:
+            return (self.root / name).read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise TaskError(f"{self.root / name}: cannot be read ({error})") from None
+
+    def __repr__(self) -> str:
+        return f"Task({self.id!r}, metric={self.card.metric.name!r}, root={str(self.root)!r})"
+
+
+def open_task(path: Path | str) -> Task:
+    """Open a task folder; raises `TaskError` with the path and the reason if it is broken."""
+    root = Path(path)
+    try:
+        text = (root / CARD).read_bytes()
+    except OSError as error:
+        raise TaskError(f"{root / CARD}: cannot be read ({error.strerror})") from None
+    try:
+        card = TaskCard.model_validate_json(text)
+    except ValidationError as error:
+        raise TaskError(f"{root / CARD}: {_first(error)}") from None
+    if card.id != root.resolve().name:
+        raise TaskError(f"{root}: the folder's name is not the task's id {card.id!r}")
+    for name in ("public", "private"):
+        if not (root / name).is_dir():
+            raise TaskError(f"{root / name}: missing")
+    return Task(root, card)
+
+
+def write_task(parent: Path, card: TaskCard, files: Mapping[str, bytes]) -> Task:
+    """Write a task folder below `parent`, whole or not at all.
+
+    `files` maps paths such as `public/train.csv` to content; `card.files` is filled in. Raises
+    `UsageError` if the folder is there already.
+    """
+    root = parent / card.id
+    if root.exists():
+        raise UsageError(f"{root}: is there already; choose another folder or remove it")
+    card = card.model_copy(
+        update={"files": {name: sha256(files[name]) for name in sorted(files)}}
+    )
+    parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=parent, prefix=f".{card.id}."))
+    try:
+        for name, content in files.items():
+            _write(draft, name, content)
+        # last, and the rename comes after it: without a card, or under a dotted name, nothing loads
+        _write(draft, CARD, (to_json(card.model_dump(mode="json"), indent=2) + "\n").encode())
+        draft.chmod(0o755)
+        draft.rename(root)
+    except BaseException:
+        shutil.rmtree(draft, ignore_errors=True)
+        raise
+    return Task(root, card)
+
+
+def _write(root: Path, name: str, content: bytes) -> None:
+    relative = PurePosixPath(name)
+    if relative.is_absolute() or ".." in relative.parts:
+        raise UsageError(f"{name!r} is not a path below the task folder")
+    path = root / relative
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors()[0]
+    where = ".".join(str(part) for part in fault["loc"])
+    return f"{where}: {fault['msg']}" if where else fault["msg"]

@@ -1,0 +1,1 @@
+"""Training: the algorithms are the engines'; ours is what they are fed."""
