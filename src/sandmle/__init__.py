@@ -21,14 +21,14 @@ _HOME = {
     "metric": "sandmle.metrics.registry",
     "Workbench": "sandmle.env.workbench",
     "MLEEnv": "sandmle.env.react",
-    "rollout": "sandmle.rollout.runner",
+    "run_rollout": "sandmle.rollout.runner",
     "load_config": "sandmle.config",
     "Grade": "sandmle.types",
     "Reward": "sandmle.types",
     "Trajectory": "sandmle.types",
     "SandmleError": "sandmle.errors",
 }
-__all__ = ["__version__", *_HOME]
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604 - the keys are strings
 
 
 def __getattr__(name: str) -> object:

@@ -1,8 +1,8 @@
 """Run configuration: TOML files, `--set a.b=c` on top, checked whole before any work starts.
 
-One file describes a run. Unknown keys, wrong types and keys given twice are refused with a line that
-names the nearest valid key; the effective configuration is saved in the run folder and can be fed
-back as it is.
+One file describes a run. Unknown keys, wrong types and keys given twice are refused with a line
+that names the nearest valid key; the effective configuration is saved in the run folder and can
+be fed back as it is.
 """
 
 import json
@@ -110,10 +110,12 @@ def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -
         key, separator, value = override.partition("=")
         if not separator or not key.strip():
             raise UsageError(f"--set {override}: write it as section.key=value")
-        if key in seen:
-            raise UsageError(f"--set {key}: given twice; keep one of them")
+        key = key.strip()
+        clash = next((k for k in seen if f"{k}.".startswith(f"{key}.")), None)
+        if clash is not None:
+            raise UsageError(f"--set {key}: {clash} was given before; keep one of them")
         seen.add(key)
-        _place(data, key.strip().split("."), _value(value))
+        _place(data, key.split("."), _value(value))
     try:
         # JSON mode, because strict checking there still takes a list for a tuple
         return Config.model_validate_json(json.dumps(data), strict=True)
@@ -122,7 +124,9 @@ def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -
         faults = [_explain(fault) for fault in error.errors()]
         raise UsageError("\n".join(where + fault for fault in faults)) from None
     except (TypeError, ValueError) as error:
-        raise UsageError(f"the configuration holds a value that is not plain data: {error}") from None
+        raise UsageError(
+            f"the configuration holds a value that is not plain data: {error}"
+        ) from None
 
 
 def dump_config(config: Config) -> str:

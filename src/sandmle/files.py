@@ -1,4 +1,4 @@
-"""Bytes to and from disk: whole files or none, JSON that any parser reads, no links followed."""
+"""Bytes to and from disk: whole files or none, strict JSON, no links followed, templates."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -113,3 +114,12 @@ def _read_regular(handle: int, name: str, limit: int) -> bytes:
             raise UnsafeFile(f"{name!r} is larger than the limit of {limit:,} bytes")
         blocks.append(block)
     return b"".join(blocks)
+
+
+def render(package: str, name: str, **values: Any) -> str:
+    """Fill a template that lies beside the modules of `package`; an unknown name is an error."""
+    from jinja2 import StrictUndefined, Template
+
+    text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
+    template = Template(text, undefined=StrictUndefined, keep_trailing_newline=True)
+    return str(template.render(**values))

@@ -2,9 +2,9 @@
 
     total = sum of weight * part        parts: format, execute, median, bronze, silver, gold, skill
 
-`format` is the share of replies in the asked form, `execute` whether there is a valid submission, the
-milestones whether its score reaches them. In `exclusive` mode only the best milestone counts; in
-`continuous` mode `skill`, the way from the floor to gold within [0, 1], takes their place.
+`format` is the share of replies in the asked form, `execute` whether there is a valid submission,
+the milestones whether its score reaches them. In `exclusive` mode only the best milestone counts;
+in `continuous` mode `skill`, the way from the floor to gold within [0, 1], takes their place.
 """
 
 import math
@@ -54,7 +54,9 @@ def reward_rule(section: RewardSection) -> RewardRule:
     if section.mode is not None and section.weights is not None:
         return RewardRule(mode=section.mode, weights=section.weights)
     if section.preset not in PRESETS:
-        raise UsageError(f"unknown reward {section.preset!r}; {nearest(section.preset, [*PRESETS])}")
+        raise UsageError(
+            f"unknown reward {section.preset!r}; {nearest(section.preset, [*PRESETS])}"
+        )
     return PRESETS[section.preset]
 
 

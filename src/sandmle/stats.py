@@ -1,7 +1,8 @@
-"""Numbers with their uncertainty: bootstrap intervals, paired comparisons, win rates, rank agreement.
+"""Numbers with their uncertainty: bootstrap intervals, paired comparisons, win rates, rank
+agreement.
 
-numpy and scipy are loaded by the first call. Intervals are percentile bootstraps over units that are
-exchangeable, for us tasks or trajectories; a seed makes them repeatable.
+numpy and scipy are loaded by the first call. Intervals are percentile bootstraps over units that
+are exchangeable, for us tasks or trajectories; a seed makes them repeatable.
 """
 
 from collections.abc import Sequence
@@ -58,7 +59,7 @@ def win_rate(first: Sequence[float], second: Sequence[float]) -> float | None:
 
 
 def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None:
-    """Return Kendall's tau-b of two rankings of the same things; None if one of them is constant."""
+    """Return Kendall's tau-b of two rankings of the same things; None if one is constant."""
     from scipy.stats import kendalltau
 
     if len(set(first)) < 2 or len(set(second)) < 2:

@@ -21,7 +21,9 @@ _OPTIONAL = {
 def doctor(as_json: AsJson = False) -> None:
     """Say what works on this machine, and what each missing thing would enable."""
     facts = [("python", True, platform.python_version()), ("cores", True, str(os.cpu_count()))]
-    facts += [_package(name, "the package itself") for name in ("sandmle", "scikit-learn", "pandas")]
+    facts += [
+        _package(name, "the package itself") for name in ("sandmle", "scikit-learn", "pandas")
+    ]
     sandboxes = _sandboxes()
     facts += [(f"sandbox {name}", not fault, fault or open_) for name, fault, open_ in sandboxes]
     facts += [_package(name, purpose) for name, purpose in _OPTIONAL.items()]

@@ -30,6 +30,13 @@ def generate(
     )
     funnel = corpus.index.funnel if corpus.index else {}
     if as_json:
-        emit({"corpus": str(out), "tasks": len(corpus), "root_hash": corpus.root_hash, "funnel": funnel})
+        emit(
+            {
+                "corpus": str(out),
+                "tasks": len(corpus),
+                "root_hash": corpus.root_hash,
+                "funnel": funnel,
+            }
+        )
     else:
         print(f"{len(corpus)} tasks in {out}; next: sandmle rollout {out} --out runs/first")

@@ -20,7 +20,7 @@ DryRun = Annotated[
 
 
 def configure(path: Path | None, overrides: list[str] | None, **options: Any) -> Config:
-    """Load a configuration; `options` are keys written with __ for the dot, None where not given."""
+    """Load a configuration; `options` are keys with __ for the dot, None where not given."""
     import json
 
     given = [

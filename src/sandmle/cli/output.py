@@ -32,7 +32,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         return
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     for row in [list(header), *cells]:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
 
 
 def number(value: float | None) -> str:

@@ -29,10 +29,9 @@ def rollout(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Play a policy on every task of a corpus. The same command goes on where it was interrupted."""
+    """Play a policy on every task of a corpus. The same command resumes."""
     from sandmle.config import dump_config
-    from sandmle.rollout.runner import prepare
-    from sandmle.rollout.runner import rollout as run
+    from sandmle.rollout.runner import prepare, run_rollout
 
     resolved = configure(
         config,
@@ -50,7 +49,7 @@ def rollout(
         prepare(resolved)
         print(dump_config(resolved), end="")
         return
-    summary = run(resolved, out, shlex.join(sys.argv), _tell)
+    summary = run_rollout(resolved, out, shlex.join(sys.argv), _tell)
     if as_json:
         emit(summary)
     else:

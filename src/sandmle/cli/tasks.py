@@ -55,7 +55,9 @@ def show(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
         emit({**task.card.model_dump(mode="json"), "content_hash": task.content_hash})
         return
     milestones = task.card.milestones
-    rungs = [(rung.name, rung.kind, number(rung.test), number(rung.pool)) for rung in task.card.ladder]
+    rungs = [
+        (rung.name, rung.kind, number(rung.test), number(rung.pool)) for rung in task.card.ladder
+    ]
     print(task.description)
     print(f"milestones ({'higher' if milestones.direction == 'max' else 'lower'} is better)\n")
     names = ("median", "bronze", "silver", "gold", "sample_score")

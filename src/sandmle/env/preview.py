@@ -11,7 +11,7 @@ _HEAD_BYTES = 1 << 20
 
 
 def preview(public: Path, limit: int = 3000) -> str:
-    """Describe the files below `public` in at most `limit` characters; tables with their first rows."""
+    """Describe the files of `public` in at most `limit` characters, with tables' first rows."""
     paths = sorted(path for path in public.rglob("*") if path.is_file())
     paths = [path for path in paths if path.name != "description.md"]
     lines = []

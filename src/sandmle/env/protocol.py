@@ -1,8 +1,9 @@
 """The text protocol of an episode: a reply to an action, a result to an observation.
 
-A reply is `<think>...</think>` and then exactly one action: a fenced python block, or `<submit/>`.
-Strict in meaning, forgiving in form: a reply whose thinking tag was opened by the prompt still counts,
-fences may be of any length; two blocks, an unclosed block or an unclosed thought are no action.
+A reply is `<think>...</think>` and then exactly one action: a fenced python block, or
+`<submit/>`. Strict in meaning, forgiving in form: a reply whose thinking tag was opened by the
+prompt still counts, fences may be of any length; two blocks, an unclosed block or an unclosed
+thought are no action.
 """
 
 import re
@@ -17,13 +18,16 @@ _FENCE = re.compile(
 _OPEN_FENCE = re.compile(r"^(?:`{3,}|~{3,})[ \t]*[\w+-]*[^\n]*$", re.MULTILINE)
 _PYTHON = {"", "python", "py", "python3"}
 # what an agent prints must not read like our own markup, a role or a control token of a model
-_MARKUP = re.compile(r"<(?=[|/!]|\s*(?:think|submit|output|errors|im_|system|user|assistant)\b)", re.I)
+_MARKUP = re.compile(
+    r"<(?=[|/!]|\s*(?:think|submit|output|errors|im_|system|user|assistant)\b)", re.I
+)
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def parse(reply: str, think_opened: bool = False) -> Action:
-    """Read a reply. `think_opened`: the prompt ended with `<think>`, so the reply goes on inside it.
+    """Read a reply. `think_opened`: the prompt ended with `<think>`, so the reply goes on inside
+    it.
 
     The action's `format_ok` is true for one non-empty thought at the very beginning and one action.
     What is written inside the thought is never an action.
@@ -79,7 +83,8 @@ def _action(text: str) -> Action:
 
 
 def observe(result: ExecResult, submission: str, limit: int) -> str:
-    """Render what the agent sees of an execution, its output cut in the middle to `limit` characters.
+    """Render what the agent sees of an execution, its output cut in the middle to `limit`
+    characters.
 
     `submission` is the sentence about `submission.csv`, or empty if the agent is not told.
     """

@@ -1,20 +1,17 @@
 """The ReAct state machine on top of a workbench; trainers and the ReAct scaffold drive it.
 
-    env = MLEEnv(workbench)
-    messages = env.observe()
-    while not env.done:
-        observation = env.step(reply)       # None when the episode has ended
-    outcome = env.close()
+env = MLEEnv(workbench)
+messages = env.observe()
+while not env.done:
+    observation = env.step(reply)       # None when the episode has ended
+outcome = env.close()
 """
 
-from functools import cache
-from importlib import resources
 from typing import Any
-
-from jinja2 import Environment, StrictUndefined
 
 from sandmle.env.protocol import observe, parse
 from sandmle.env.workbench import Outcome, Workbench
+from sandmle.files import render
 from sandmle.llm.base import Message
 from sandmle.types import Action, ErrorRecord, ExecResult, Seconds, StopReason, Turn, Usage
 
@@ -30,11 +27,12 @@ class MLEEnv:
         self.workbench = workbench
         self._think_opened = think_opened
         self._messages = [
-            Message("system", _render("system.md.j2", **self._limits())),
+            Message("system", render("sandmle.env", "prompts/system.md.j2", **self._limits())),
             Message(
                 "user",
-                _render(
-                    "task.md.j2",
+                render(
+                    "sandmle.env",
+                    "prompts/task.md.j2",
                     description=workbench.task.description.strip(),
                     preview=workbench.preview(),
                 ),
@@ -65,6 +63,7 @@ class MLEEnv:
         """
         if self.done:
             raise RuntimeError("the episode has ended; make a new MLEEnv")
+        completion = completion.encode("utf-8", "replace").decode()  # no lone surrogates
         action = parse(completion, self._think_opened)
         if cut_off:
             action = Action(kind="none", think=action.think, error="the reply was cut off")
@@ -105,9 +104,7 @@ class MLEEnv:
             raise RuntimeError("the episode is still open; end it with stop(reason)")
         return self.workbench.finish(*self._stopped)
 
-    def _end(
-        self, action: Action, result: ExecResult | None, cut_off: bool
-    ) -> StopReason | None:
+    def _end(self, action: Action, result: ExecResult | None, cut_off: bool) -> StopReason | None:
         """Return why the episode ends with this turn, or None if it goes on."""
         if cut_off:
             return "length"
@@ -142,13 +139,3 @@ def _failure(result: ExecResult | None) -> ErrorRecord | None:
     if result is None or result.status != "infra":
         return None
     return ErrorRecord(boundary="sandbox", type="SandboxError", message=result.stderr)
-
-
-@cache
-def _templates() -> Environment:
-    return Environment(undefined=StrictUndefined, autoescape=False)
-
-
-def _render(name: str, **values: Any) -> str:
-    text = resources.files("sandmle.env").joinpath("prompts", name).read_text()
-    return _templates().from_string(text).render(**values)

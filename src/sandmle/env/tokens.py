@@ -1,8 +1,8 @@
 """The token ledger: what was sampled, in the order it was sampled, with its loss mask.
 
 A trajectory is trained on the ids that the policy sampled, never on ids made again from text. The
-mask is built while sampling: 1 on what the policy generated, 0 on the prompt, on observations and on
-anything that we appended.
+mask is built while sampling: 1 on what the policy generated, 0 on the prompt, on observations and
+on anything that we appended.
 """
 
 import io
@@ -47,7 +47,7 @@ class TokenLedger:
         del self.logprobs[length:]
 
     def save(self, path: Path) -> None:
-        """Write the ledger as `.npz`: prompt_ids, completion_ids, mask, logprobs (NaN: not known)."""
+        """Write the ledger as `.npz`: prompt_ids, completion_ids, mask, logprobs (NaN: unknown)."""
         known = [float("nan") if value is None else value for value in self.logprobs]
         buffer = io.BytesIO()
         np.savez_compressed(

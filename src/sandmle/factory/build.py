@@ -3,14 +3,13 @@
 import csv
 import io
 from collections.abc import Sequence
-from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
-from jinja2 import StrictUndefined, Template
 
 from sandmle.factory.family import FAMILIES, Family, Sample, Target
 from sandmle.factory.skin import Skin, SkinColumn
+from sandmle.files import render
 from sandmle.metrics.registry import METRICS
 from sandmle.types import MetricRef, Record, SubmissionSchema
 
@@ -91,20 +90,17 @@ def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: by
     metric = METRICS.get(recipe.metric.name)
     first, second = recipe.skin.target.classes
     wants_label = metric.kind.name == "label"
-    text = resources.files("sandmle.factory").joinpath("templates", "description.md.j2").read_text()
-    template = Template(text, undefined=StrictUndefined, trim_blocks=False, autoescape=False)
-    return (
-        template.render(
-            skin=recipe.skin,
-            columns=recipe.columns,
-            metric=metric,
-            n_train=n_train,
-            n_test=n_test,
-            target_values=f"`{first}`, `{second}`" if wants_label else f"0: {first}, 1: {second}",
-            choices=f": `{first}` or `{second}`" if wants_label else "",
-            head="\n".join(sample_submission.decode().splitlines()[:3]),
-        ).rstrip()
-        + "\n"
+    return render(
+        "sandmle.factory",
+        "templates/description.md.j2",
+        skin=recipe.skin,
+        columns=recipe.columns,
+        metric=metric,
+        n_train=n_train,
+        n_test=n_test,
+        target_values=f"`{first}`, `{second}`" if wants_label else f"0: {first}, 1: {second}",
+        choices=f": `{first}` or `{second}`" if wants_label else "",
+        head="\n".join(sample_submission.decode().splitlines()[:3]),
     )
 
 

@@ -1,8 +1,8 @@
 """What a procedural family is: a hidden rule with parameters, told without any story.
 
-One family is one file in `factory/families/`. It draws its parameters from a generator, samples rows
-in the abstract (features by name, target as it is seen and as it truly is), states its rule in words,
-and writes the ladder's scripts. Names, units and the story come from a skin.
+One family is one file in `factory/families/`. It draws its parameters from a generator, samples
+rows in the abstract (features by name, target as it is seen and as it truly is), states its rule
+in words, and writes the ladder's scripts. Names, units and the story come from a skin.
 """
 
 from typing import ClassVar, Literal, NamedTuple, Protocol, Self

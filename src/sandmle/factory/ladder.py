@@ -5,7 +5,7 @@ Each is a whole program in plain pandas and scikit-learn, deterministic, one cor
 
 from sandmle.factory.family import Script, Target
 
-_READ = '''\
+_READ = """\
 import pandas as pd
 {imports}
 
@@ -16,11 +16,11 @@ X_test = test.drop(columns=["{id}"])
 {model}
 test["{target}"] = {prediction}
 test[["{id}", "{target}"]].to_csv("submission.csv", index=False)
-'''
+"""
 
 
 def script(target: Target, imports: str, model: str) -> str:
-    """Return a program that fits the estimator `model` leaves in `clf` and predicts the test rows."""
+    """Return a program that predicts with the estimator that `model` leaves in `clf`."""
     prediction = "clf.predict_proba(X_test)[:, 1]" if target.wants_score else "clf.predict(X_test)"
     return _READ.format(
         imports=imports,

@@ -30,7 +30,14 @@ from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import Answers, read_answers, thresholds
 from sandmle.metrics.registry import METRICS
 from sandmle.sandbox.base import SANDBOXES, Sandbox
-from sandmle.tasks.corpus import Corpus, CorpusIndex, open_corpus, root_hash, split_tasks, write_index
+from sandmle.tasks.corpus import (
+    Corpus,
+    CorpusIndex,
+    open_corpus,
+    root_hash,
+    split_tasks,
+    write_index,
+)
 from sandmle.tasks.folder import CARD, Task, open_task, write_task
 from sandmle.tasks.submission import MAX_BYTES, Invalid, check
 from sandmle.types import (
@@ -76,8 +83,9 @@ def generate(
 ) -> Corpus:
     """Write a corpus of `n` accepted tasks to `out`, or go on with one that was interrupted.
 
-    Task i is the first accepted attempt of slot i, drawn from `default_rng([seed, i, attempt, ...])`:
-    the same seed gives the same bytes, whatever `workers` is. Raises `UsageError` if it cannot start.
+    Task i is the first accepted attempt of slot i, drawn from `default_rng([seed, i, attempt,
+    ...])`: the same seed gives the same bytes, whatever `workers` is. Raises `UsageError` if it
+    cannot start.
     """
     if n < 1:
         raise UsageError(f"{n} tasks: ask for at least one")
@@ -110,7 +118,7 @@ def generate(
             version="1",
             generator=f"sandmle {__version__}",
             seed=seed,
-            mix={name: 1 for name in families},
+            mix=dict.fromkeys(families, 1),
             splits=splits,
             funnel=dict(funnel),
             root_hash=root_hash(tasks),

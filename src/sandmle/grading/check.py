@@ -1,9 +1,11 @@
-"""`tasks check`: is a task folder whole, and does its grader behave? Runs none of the task's code."""
+"""`tasks check`: is a task folder whole, does its grader behave? Runs none of its code."""
 
 import csv
 import io
 import json
+import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.grading.evaluator import render_evaluator
@@ -60,8 +62,8 @@ def _ids(task: Task, answers: Table) -> Check:
     if column is None:
         return Check(name=name, passed=None, detail="rows are matched by their order: no ids")
     ids = answers.column(column)
-    numbers = [parse_number(text) for text in ids]
-    if len({n if n == n else text for n, text in zip(numbers, ids, strict=True)}) < len(ids):
+    distinct = {text if math.isnan(n := parse_number(text)) else n for text in ids}
+    if len(distinct) < len(ids):
         return Check(name=name, passed=False, detail="two ids are equal as numbers")
     path = task.public / "test.csv"
     if not path.is_file():
@@ -97,7 +99,7 @@ def _order(task: Task) -> Check:
     milestones = task.card.milestones
     sign = 1 if milestones.direction == "max" else -1
     steps = [sign * getattr(milestones, name) for name in MILESTONES]
-    gaps = [high - low for low, high in zip(steps, steps[1:], strict=False)]
+    gaps = [high - low for low, high in pairwise(steps)]
     if milestones.sample_score is not None:
         gaps.append(steps[-1] - sign * milestones.sample_score)
     return Check(name="paper_monotone", passed=min(gaps) > 0, value=min(gaps), limit=0)
@@ -150,9 +152,7 @@ def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
         return checks
     backwards = {name: cells[::-1] for name, cells in columns.items()}
     turned = grader.grade(_csv(schema.id_column, ids[::-1], backwards))
-    checks.append(
-        Check(name="row_order_means_nothing", passed=turned == grade, value=turned.score)
-    )
+    checks.append(Check(name="row_order_means_nothing", passed=turned == grade, value=turned.score))
     shifted = grader.grade(_csv(schema.id_column, [*ids[1:], ids[0]], columns))
     checks.append(
         Check(name="ids_mean_something", passed=shifted.score != grade.score, value=shifted.score)

@@ -9,14 +9,11 @@ import ast
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import StrictUndefined, Template
-
 from sandmle.errors import UsageError
-from sandmle.files import safe_read, to_json
+from sandmle.files import render, safe_read
 from sandmle.grading.grader import read_answers, score, thresholds
 from sandmle.metrics.registry import METRICS
 from sandmle.types import TaskCard
@@ -25,8 +22,9 @@ from sandmle.types import TaskCard
 def render_evaluator(card: TaskCard) -> str:
     """Return the source of a task's evaluator; it needs numpy, scipy and scikit-learn at most."""
     metric = METRICS.get(card.metric.name)
-    text = resources.files("sandmle.grading").joinpath("evaluator.py.j2").read_text()
-    return Template(text, undefined=StrictUndefined, keep_trailing_newline=True).render(
+    return render(
+        "sandmle.grading",
+        "evaluator.py.j2",
         title=card.title.replace('"', "'").replace("\\", ""),
         metric=metric.title,
         code=cut(safe_read, read_answers, score, metric.kind.arrays, metric.function),
@@ -138,9 +136,7 @@ def _names(node: ast.stmt) -> set[str]:
         unused += [getattr(part, field, None) or ast.Pass() for field in ("annotation", "returns")]
     skipped = {id(part) for root in unused for part in ast.walk(root)}
     return {
-        part.id
-        for part in ast.walk(node)
-        if isinstance(part, ast.Name) and id(part) not in skipped
+        part.id for part in ast.walk(node) if isinstance(part, ast.Name) and id(part) not in skipped
     }
 
 

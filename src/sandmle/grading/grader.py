@@ -187,4 +187,3 @@ def grade(task: Task, submission: bytes | Path | None) -> Grade:
             return Grade(status="invalid", reason=fault)
         submission = data
     return Grader(task).grade(submission)
-

@@ -1,8 +1,8 @@
 """Metrics of class labels and of class probabilities.
 
-Label metrics take `y_true` and `y_pred` (n,) of str and `classes`, the choices of the schema in their
-order. Probability metrics take `y_true` (n,) of 0 and 1 with scores (n,), or one-hot `y_true` (n, k)
-with probabilities (n, k).
+Label metrics take `y_true` and `y_pred` (n,) of str and `classes`, the choices of the schema in
+their order. Probability metrics take `y_true` (n,) of 0 and 1 with scores (n,), or one-hot
+`y_true` (n, k) with probabilities (n, k).
 """
 
 from collections.abc import Sequence
@@ -95,7 +95,7 @@ def micro_f1(y_true: Labels, y_pred: Labels, classes: Sequence[str]) -> float:
     "max",
     -1,
     1,
-    formula=r"\frac{\mathrm{cov}(\hat Y, Y)}{\sqrt{\mathrm{cov}(\hat Y,\hat Y)\,\mathrm{cov}(Y, Y)}}",
+    formula=r"\frac{\mathrm{cov}(\hat Y, Y)}{\sqrt{\mathrm{var}(\hat Y)\,\mathrm{var}(Y)}}",
     degenerate="a constant prediction scores 0",
     title="Matthews correlation coefficient",
 )

@@ -1,9 +1,10 @@
 """Kinds of submission: which columns a metric wants, and how they become its arrays.
 
 A kind has two halves. `columns` builds the schema's columns from a target name and its classes.
-`arrays` turns hidden answers and checked predictions, both columns in the order of the ids, into the
-positional arguments of a metric. Number columns are float64, label columns str, label lists tuples
-of str. Answers that make no sense for the kind raise `GradingError`: never the agent's fault.
+`arrays` turns hidden answers and checked predictions, both columns in the order of the ids, into
+the positional arguments of a metric. Number columns are float64, label columns str, label lists
+tuples of str. Answers that make no sense for the kind raise `GradingError`: never the agent's
+fault.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -54,11 +55,13 @@ def binary_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
 
 
 def probability_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
-    """Return one-hot y_true (n, k) and probabilities (n, k) as float64, columns as in the schema."""
+    """Return one-hot y_true (n, k) and probabilities (n, k) as float64, in schema order."""
     names = [column["name"] for column in schema["columns"]]
     y_true = np.column_stack([truth[name] for name in names])
     if not (np.isin(y_true, (0, 1)).all() and (y_true.sum(axis=1) == 1).all()):
-        raise GradingError("each hidden row must have a 1 for exactly one class and 0 for the others")
+        raise GradingError(
+            "each hidden row must have a 1 for exactly one class and 0 for the others"
+        )
     return y_true, np.column_stack([predicted[name] for name in names])
 
 

@@ -27,8 +27,8 @@ Floats = NDArray[np.float64]
 def ndcg(relevance: Floats, score: Floats, query: NDArray[Any], k: int = 10) -> float:
     """Return the mean NDCG@k over queries, with linear gain (as scikit-learn).
 
-    `relevance` (n,) is not negative; `query` (n,) groups the rows. Every query needs two rows and one
-    relevant row.
+    `relevance` (n,) is not negative; `query` (n,) groups the rows. Every query needs two rows and
+    one relevant row.
     """
     from sklearn.metrics import ndcg_score
 

@@ -39,7 +39,7 @@ class Metric:
         return self.high if self.direction == "max" else self.low
 
     def __call__(self, *arrays: Any, **params: Any) -> float:
-        """Compute the metric, parameters completed by their defaults; `GradingError` if not finite."""
+        """Compute the metric, parameters completed by defaults; `GradingError` if not finite."""
         return finite(self.function(*arrays, **{**self.params, **params}))
 
     def check_params(self, params: Mapping[str, Any]) -> None:

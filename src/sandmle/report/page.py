@@ -23,16 +23,19 @@ def write_page(run: Path, out: Path | None = None) -> Path:
     except ValidationError as error:
         raise TaskError(f"{run}: {error.errors()[0]['msg']}") from None
     path = out or run / "page.html"
-    page = _environment().get_template("run.html.j2").render(
-        manifest=manifest,
-        trajectories=list(trajectories.values()),
-        summary=_json(run / "summary.json"),
-        steps=[json.loads(line) for line in read_lines(run / "metrics.jsonl")],
-        milestones=MILESTONES,
+    page = (
+        _environment()
+        .get_template("run.html.j2")
+        .render(
+            manifest=manifest,
+            trajectories=list(trajectories.values()),
+            summary=_json(run / "summary.json"),
+            steps=[json.loads(line) for line in read_lines(run / "metrics.jsonl")],
+            milestones=MILESTONES,
+        )
     )
     try:
-        # lone surrogates cannot be written; an agent may have printed some
-        write_atomic(path, page.encode("utf-8", "replace"))
+        write_atomic(path, page)
     except OSError as error:
         raise UsageError(f"{path}: cannot be written ({error.strerror})") from None
     return path

@@ -1,6 +1,5 @@
 """Who plays: a policy opens a language model for each episode."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 from sandmle.errors import UsageError
@@ -23,7 +22,9 @@ class Policy(Protocol):
 class PolicyFactory(Protocol):
     """Makes a policy from what follows the colon in its name."""
 
-    def __call__(self, argument: str) -> Policy: ...
+    def __call__(self, argument: str, /) -> Policy:
+        """Make it; `UsageError` for an argument it does not know."""
+        ...
 
 
 POLICIES: Registry[PolicyFactory] = Registry("policy", group="sandmle.policies")
@@ -40,7 +41,8 @@ def open_policy(name: str) -> Policy:
 class ScriptedPolicy:
     """Plays scripts of the task's own ladder.
 
-    `nop` submits at once; `ladder` plays rung k modulo the number of rungs; any other name is a rung.
+    `nop` submits at once; `ladder` plays rung k modulo the number of rungs; any other name is a
+    rung.
     """
 
     def __init__(self, argument: str) -> None:
@@ -68,5 +70,4 @@ def _submit(thought: str) -> str:
     return f"<think>\n{thought}\n</think>\n<submit/>"
 
 
-_make: Callable[[str], Policy] = ScriptedPolicy
-POLICIES.add("scripted", _make)
+POLICIES.add("scripted", ScriptedPolicy)

@@ -1,6 +1,5 @@
 """Plays a policy on a corpus: groups of episodes, several at a time, into a run folder."""
 
-import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from pathlib import Path
@@ -43,7 +42,7 @@ class Stage(NamedTuple):
     rule: RewardRule
 
 
-def rollout(
+def run_rollout(
     config: Config, out: Path, command: str = "", progress: Progress | None = None
 ) -> dict[str, Any]:
     """Play every episode that the run folder `out` does not hold yet; return the summary.
@@ -74,9 +73,19 @@ def rollout(
 
 def prepare(config: Config) -> Stage:
     """Look up all that the configuration names; raises `UsageError` for what is not there."""
+    SANDBOXES.get(config.sandbox.backend)
+    scaffold = SCAFFOLDS.get(config.env.scaffold)
+    policy = open_policy(config.policy.name)
+    rule = reward_rule(config.reward)
+    corpus = open_tasks(config)
+    policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
+    return Stage(config, corpus, policy, scaffold, rule)
+
+
+def open_tasks(config: Config) -> Corpus:
+    """Open the corpus of a configuration; raises `UsageError` if no task of it can be played."""
     if config.corpus.path is None:
         raise UsageError("no corpus given; name its folder")
-    SANDBOXES.get(config.sandbox.backend)
     corpus = open_corpus(config.corpus.path)
     if config.corpus.split is not None:
         corpus = corpus.split(config.corpus.split)
@@ -85,10 +94,7 @@ def prepare(config: Config) -> Stage:
     if not len(corpus):
         reasons = "".join(f"\n  {fault.reason}" for fault in corpus.broken)
         raise UsageError(f"{config.corpus.path}: no task can be played{reasons}")
-    scaffold = SCAFFOLDS.get(config.env.scaffold)
-    policy = open_policy(config.policy.name)
-    policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
-    return Stage(config, corpus, policy, scaffold, reward_rule(config.reward))
+    return corpus
 
 
 def play(
@@ -117,8 +123,10 @@ def _episode(
         return stage.scaffold(workbench, stage.policy.open(task, seed, k))
     except Exception as error:
         # a fault of ours in one episode must not take its siblings down: it becomes data
-        boundary = next((b for sort, b in _BOUNDARIES.items() if isinstance(error, sort)), "internal")
-        record = ErrorRecord(boundary=boundary, type=type(error).__name__, message=str(error))  # type: ignore[arg-type]
+        boundary = next(
+            (b for sort, b in _BOUNDARIES.items() if isinstance(error, sort)), "internal"
+        )
+        record = ErrorRecord(boundary=boundary, type=type(error).__name__, message=str(error))
         return workbench.finish("infra_error", record)
 
 

@@ -1,20 +1,22 @@
 """What a run amounts to: rates and means with their intervals."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sandmle.rollout.record import UNSCORABLE
 from sandmle.stats import mean_interval
 from sandmle.types import MILESTONES, Trajectory
 
+RATES = ("valid", *MILESTONES, "any_medal")
+
 
 def summarise(trajectories: Sequence[Trajectory], expected: int) -> dict[str, Any]:
     """Return the tables of `summary.json`.
 
     Rates have all trajectories as their denominator, failures of ours included (they count as not
-    reached); `without_failures` gives the same rates without them. `complete` is false while episodes
-    are missing or could not be scored.
+    reached); `without_failures` gives the same rates without them. `complete` is false while
+    episodes are missing or could not be scored.
     """
     failures = [t for t in trajectories if t.stop_reason in UNSCORABLE]
     scored = [t for t in trajectories if t.stop_reason not in UNSCORABLE]
@@ -32,21 +34,25 @@ def summarise(trajectories: Sequence[Trajectory], expected: int) -> dict[str, An
         "turns": _interval([float(len(t.turns)) for t in trajectories]),
         "seconds_per_turn": {
             "model": _interval([turn.seconds.model for t in trajectories for turn in t.turns]),
-            "execution": _interval([turn.seconds.execution for t in trajectories for turn in t.turns]),
+            "execution": _interval(
+                [turn.seconds.execution for t in trajectories for turn in t.turns]
+            ),
         },
     }
 
 
 def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    tests: dict[str, Callable[[Trajectory], bool]] = {
-        "valid": lambda t: t.grade.status == "ok",
-        **{name: lambda t, name=name: t.grade.reached.get(name, False) for name in MILESTONES},
-        "any_medal": lambda t: any(t.grade.reached.get(m, False) for m in MILESTONES[1:]),
-    }
-    return {
-        name: _interval([float(test(t) and t.stop_reason not in UNSCORABLE) for t in trajectories])
-        for name, test in tests.items()
-    }
+    reached = [_reached(t) for t in trajectories]
+    return {name: _interval([float(name in one) for one in reached]) for name in RATES}
+
+
+def _reached(trajectory: Trajectory) -> set[str]:
+    """Return which of `RATES` a trajectory counts for; a failure of ours counts for none."""
+    if trajectory.stop_reason in UNSCORABLE or trajectory.grade.status != "ok":
+        return set()
+    milestones = {name for name, is_reached in trajectory.grade.reached.items() if is_reached}
+    medal = {"any_medal"} if milestones & set(MILESTONES[1:]) else set()
+    return {"valid"} | milestones | medal
 
 
 def _parts(trajectories: Sequence[Trajectory]) -> dict[str, Any]:

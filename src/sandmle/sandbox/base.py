@@ -54,7 +54,9 @@ class Sandbox(Protocol):
 class SandboxFactory(Protocol):
     """Makes a sandbox, or raises `SandboxError` where it cannot work."""
 
-    def __call__(self) -> Sandbox: ...
+    def __call__(self) -> Sandbox:
+        """Make it."""
+        ...
 
 
 SANDBOXES: Registry[SandboxFactory] = Registry(

@@ -1,7 +1,7 @@
 """Sets the limits of an execution on itself, then becomes the program.
 
-Run as `python -IS launcher.py MEMORY_MB DISK_MB CPU_S COMMAND...`. It is a program of its own because
-setting limits between fork and exec is not safe in a process with threads.
+Run as `python -IS launcher.py PARENT MEMORY_MB DISK_MB CPU_S COMMAND...`. It is a program of its
+own because setting limits between fork and exec is not safe in a process with threads.
 """
 
 import ctypes
@@ -15,8 +15,8 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 
 def main() -> None:
     """Apply the limits and execute the command."""
-    memory, disk, cpu = (int(figure) for figure in sys.argv[1:4])
-    for name, limit in (
+    parent, memory, disk, cpu = (int(figure) for figure in sys.argv[1:5])
+    for name, wanted in (
         # data, not address space: importing a numeric library reserves far more than it uses
         (resource.RLIMIT_DATA, memory * 1_000_000),
         (resource.RLIMIT_FSIZE, disk * 1_000_000),
@@ -25,12 +25,14 @@ def main() -> None:
         (resource.RLIMIT_NOFILE, 1024),
     ):
         hard = resource.getrlimit(name)[1]
-        limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(name, (limit, limit))
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-    os.execv(sys.argv[4], sys.argv[4:])
+    if os.getppid() != parent:  # it died before it could be watched
+        sys.exit(1)
+    os.execv(sys.argv[5], sys.argv[5:])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import os
 import selectors
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import tempfile
@@ -80,7 +79,7 @@ class ProcessWorkspace:
             if self._limited:
                 limits = self._limits
                 cpu = limits.cpu_s if limits.cpu_s is not None else 4 * limits.wall_s
-                figures = (limits.memory_mb, limits.disk_mb, int(cpu) + 1)
+                figures = (os.getpid(), limits.memory_mb, limits.disk_mb, int(cpu) + 1)
                 command = [sys.executable, "-IS", str(_LAUNCHER), *map(str, figures), *command]
             process = subprocess.Popen(
                 command,
@@ -201,7 +200,7 @@ def _watch(process: subprocess.Popen[bytes], limits: Limits) -> ExecResult:
     code = process.returncode
     ended = "timeout" if timed_out else "ok" if code == 0 else "error" if code > 0 else "killed"
     return ExecResult(
-        status=ended,  # type: ignore[arg-type]
+        status=ended,
         exit_code=code if code >= 0 else None,
         signal=-code if code < 0 else None,
         stdout=out.text(),

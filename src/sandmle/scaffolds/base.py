@@ -10,7 +10,9 @@ from sandmle.registry import Registry
 class Scaffold(Protocol):
     """Plays one episode; a failure of the model ends the episode, it does not raise."""
 
-    def __call__(self, workbench: Workbench, llm: LLM) -> Outcome: ...
+    def __call__(self, workbench: Workbench, llm: LLM) -> Outcome:
+        """Play to the end and return the outcome."""
+        ...
 
 
 SCAFFOLDS: Registry[Scaffold] = Registry(

@@ -90,7 +90,8 @@ class Corpus:
 def open_corpus(path: Path | str) -> Corpus:
     """Open a corpus, or a single task folder as a corpus of one.
 
-    A broken task does not stop the rest: it is in `broken`. Raises `UsageError` if nothing is there.
+    A broken task does not stop the rest: it is in `broken`. Raises `UsageError` if nothing is
+    there.
     """
     root = Path(path)
     if not root.is_dir():

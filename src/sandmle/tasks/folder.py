@@ -94,7 +94,9 @@ class Task:
         found = {p for p in self.root.rglob("*") if p.is_file() or p.is_symlink()}
         names = {p.relative_to(self.root).as_posix(): p for p in found}
         names.pop(CARD, None)
-        lines = [f"{name}: not listed in {CARD}" for name in sorted(set(names) - set(self.card.files))]
+        lines = [
+            f"{name}: not listed in {CARD}" for name in sorted(set(names) - set(self.card.files))
+        ]
         for name, digest in self.card.files.items():
             path = names.get(name)
             if path is None:
@@ -143,9 +145,7 @@ def write_task(parent: Path, card: TaskCard, files: Mapping[str, bytes]) -> Task
     root = parent / card.id
     if root.exists():
         raise UsageError(f"{root}: is there already; choose another folder or remove it")
-    card = card.model_copy(
-        update={"files": {name: sha256(files[name]) for name in sorted(files)}}
-    )
+    card = card.model_copy(update={"files": {name: sha256(files[name]) for name in sorted(files)}})
     parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(dir=parent, prefix=f".{card.id}."))
     try:

@@ -1,8 +1,8 @@
 """The check of a submission's bytes against its schema: the only parser of submissions there is.
 
-Text stays text: ids and labels are never read as numbers, "NA" is a label like any other, and only
-an empty cell is missing. Columns are matched by name, rows by id. What does not fit raises `Invalid`
-with a reason a person can act on.
+Text stays text: ids and labels are never read as numbers, "NA" is a label like any other, and
+only an empty cell is missing. Columns are matched by name, rows by id. What does not fit raises
+`Invalid` with a reason a person can act on.
 
 The source of this module is copied into the `evaluator.py` of every task, so it uses the standard
 library and numpy only, and takes the schema as the plain mapping that
@@ -212,8 +212,8 @@ def _parse_labels(
 def label_speller(choices: Sequence[str]) -> Callable[[str], str | None]:
     """Return a function from a cell to the choice it spells, or None.
 
-    A choice is spelled to the letter, with two exceptions that cannot be mistaken: True and False in
-    any case, and, where all choices are whole numbers, a trailing `.0`.
+    A choice is spelled to the letter, with two exceptions that cannot be mistaken: True and False
+    in any case, and, where all choices are whole numbers, a trailing `.0`.
     """
     known = {choice: choice for choice in choices}
     if {choice.lower() for choice in choices} == {"true", "false"}:
@@ -235,7 +235,8 @@ def _parse_numbers(
     high = math.inf if column["maximum"] is None else column["maximum"]
     outside = (values < low - RANGE_SLACK) | (values > high + RANGE_SLACK)
     _refuse(outside, cells, column, ids, lines, f"is outside [{low:g}, {high:g}]")
-    return np.clip(values, low, high)
+    clipped: NDArray[Any] = np.clip(values, low, high)
+    return clipped
 
 
 def parse_number(cell: str) -> float:

@@ -57,9 +57,7 @@ class Interaction:
             Product(first=order[2 * i], second=order[2 * i + 1], weight=weights[i])
             for i in range(n_products)
         )
-        return cls(
-            InteractionConfig(products=products, linear=tuple(linear), steepness=steepness)
-        )
+        return cls(InteractionConfig(products=products, linear=tuple(linear), steepness=steepness))
 
     @classmethod
     def load(cls, parameters: dict[str, Any]) -> Self:
@@ -91,7 +89,7 @@ class Interaction:
         )
 
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
-        """Draw independent normal features; the observed class is the true one with logistic noise."""
+        """Draw independent normal features; the observed class has logistic noise."""
         z = rng.normal(size=(n, len(self.config.linear))).round(4)
         latent = np.zeros(n)  # summed term by term: no BLAS, so the same bits on every machine
         for product in self.config.products:

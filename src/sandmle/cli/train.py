@@ -1,0 +1,64 @@
+"""`sandmle train grpo`."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sandmle.cli.options import AsJson, ConfigFile, DryRun, Overrides, configure
+from sandmle.cli.output import emit, number, say
+
+app = typer.Typer(help="Train a policy.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Train a policy."""
+
+
+@app.command()
+def grpo(
+    corpus: Annotated[Path | None, typer.Argument(help="A corpus, or one task folder.")] = None,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")] = Path("train"),
+    policy: Annotated[str | None, typer.Option(help="tiny:SEED or hf:PATH.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Updates.")] = None,
+    group: Annotated[int | None, typer.Option(help="Episodes a task.")] = None,
+    tasks_per_step: Annotated[int | None, typer.Option(help="Tasks a step.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the run.")] = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train with trajectory-level GRPO in real episodes."""
+    from sandmle.config import dump_config
+    from sandmle.train.grpo import prepare, train_grpo
+
+    resolved = configure(
+        config,
+        override,
+        corpus__path=corpus,
+        policy__name=policy,
+        grpo__steps=steps,
+        grpo__tasks_per_step=tasks_per_step,
+        group=group,
+        seed=seed,
+    )
+    if dry_run:
+        prepare(resolved)
+        print(dump_config(resolved), end="")
+        return
+    summary = train_grpo(resolved, out, shlex.join(sys.argv), _tell)
+    if as_json:
+        emit(summary)
+    else:
+        print(f"trained weights in {out / 'checkpoints'}; sandmle view {out} shows the run")
+
+
+def _tell(line: dict[str, Any]) -> None:
+    figures = ", ".join(
+        f"{name} {number(line[name])}" for name in ("reward", "loss", "valid", "masked", "seconds")
+    )
+    say(f"[step {line['step']}] {figures}")

@@ -1,0 +1,59 @@
+"""Between messages and token ids, without ever rewriting what is already there."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from sandmle.errors import UsageError
+from sandmle.llm.base import Message
+
+
+class Codec:
+    """A tokenizer with its chat template, used append-only.
+
+    The template must leave earlier messages as they are when a new one is added; one that rewrites
+    history (dropping old thoughts, say) is refused, because what would be trained then is not what
+    was sampled.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+        self.end_id: int = tokenizer.eos_token_id
+        self._between = self._template([*_DIALOGUE, Message("user", "")], True)
+        if self._head(_DIALOGUE) != self._between[: len(self._head(_DIALOGUE))]:
+            raise UsageError("the chat template rewrites earlier messages; use one that only adds")
+        opening = tokenizer.decode(self._between[-8:])
+        self.think_opened = opening.rstrip().endswith("<think>")
+
+    def prompt(self, messages: Sequence[Message]) -> list[int]:
+        """Return the ids of the opening messages, up to where the first reply begins."""
+        return self._template(messages, True)
+
+    def observation(self, text: str) -> list[int]:
+        """Return the ids between the end of a reply and the beginning of the next."""
+        ids = self._template([*_DIALOGUE, Message("user", text)], True)
+        return ids[len(self._head(_DIALOGUE)) :]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Return the text of sampled ids, without the end-of-turn token."""
+        ids = list(ids[:-1]) if ids and ids[-1] == self.end_id else list(ids)
+        text: str = self._tokenizer.decode(ids, skip_special_tokens=False)
+        return text
+
+    def _head(self, messages: Sequence[Message]) -> list[int]:
+        """Return a dialogue's ids up to the end-of-turn token of its last reply, included."""
+        ids = self._template(messages, False)
+        last = max((i for i, token in enumerate(ids) if token == self.end_id), default=None)
+        if last is None:
+            raise UsageError("the chat template does not end a reply with the end-of-text token")
+        return ids[: last + 1]
+
+    def _template(self, messages: Sequence[Message], add_generation_prompt: bool) -> list[int]:
+        rows = [{"role": message.role, "content": message.content} for message in messages]
+        return list(
+            self._tokenizer.apply_chat_template(
+                rows, add_generation_prompt=add_generation_prompt, return_dict=False
+            )
+        )
+
+
+_DIALOGUE = [Message("user", "question"), Message("assistant", "reply")]

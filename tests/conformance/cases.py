@@ -1,0 +1,113 @@
+"""Random truth, valid predictions and perfect predictions for every kind of submission."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from sandmle.metrics.registry import Metric
+from sandmle.types import SubmissionSchema
+
+CLASSES = ("0", "1", "2")
+
+
+class Case(NamedTuple):
+    """Hidden answers with a random and a perfect submission: columns of text, equally long."""
+
+    schema: SubmissionSchema
+    answers: dict[str, list[str]]
+    random: dict[str, list[str]]
+    perfect: dict[str, list[str]]
+
+
+def csv_text(columns: dict[str, list[str]]) -> str:
+    rows = zip(*columns.values(), strict=True)
+    return "\n".join([",".join(columns), *(",".join(row) for row in rows)]) + "\n"
+
+
+def make_case(metric: Metric, seed: int, n: int) -> Case:
+    """Draw a case in which nothing is degenerate: every class occurs, every query has a spread."""
+    rng = np.random.default_rng(seed)
+    ids = [f"r{i}" for i in rng.permutation(10 * n)[:n]]
+    build = _BUILDERS[metric.kind.name]
+    target, extra, guess, perfect = build(rng, n)
+    classes = tuple(target) if metric.kind.name == "probabilities" else CLASSES
+    schema = metric.schema("id", "target", classes, n)
+    return Case(
+        schema=schema,
+        answers={"id": ids, **target, **extra},
+        random={"id": ids, **guess},
+        perfect={"id": ids, **perfect},
+    )
+
+
+def _spread(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """Labels 0 to k-1 in random order, each at least once."""
+    return rng.permutation(np.concatenate([np.arange(k), rng.integers(0, k, n - k)]))
+
+
+def _text(values: np.ndarray) -> list[str]:
+    return [repr(float(value)) for value in values]
+
+
+def _labels(rng: np.random.Generator, n: int):
+    truth = [str(i) for i in _spread(rng, n, 3)]
+    guess = [str(i) for i in rng.integers(0, 3, n)]
+    return {"target": truth}, {}, {"target": guess}, {"target": truth}
+
+
+def _numbers(rng: np.random.Generator, n: int):
+    truth = _text(np.round(rng.normal(size=n) * 10, 2) + np.arange(n) * 1e-3)
+    return {"target": truth}, {}, {"target": _text(rng.normal(size=n))}, {"target": truth}
+
+
+def _nonnegative(rng: np.random.Generator, n: int):
+    truth = _text(np.round(rng.gamma(2, 5, n), 2) + np.arange(n) * 1e-3)
+    return {"target": truth}, {}, {"target": _text(rng.gamma(2, 5, n))}, {"target": truth}
+
+
+def _binary(rng: np.random.Generator, n: int):
+    truth = [str(i) for i in _spread(rng, n, 2)]
+    return {"target": truth}, {}, {"target": _text(rng.random(n).round(2))}, {"target": truth}
+
+
+def _probabilities(rng: np.random.Generator, n: int):
+    names = ("cat", "dog", "owl")
+    truth = np.eye(3)[_spread(rng, n, 3)]
+    guess = rng.dirichlet(np.ones(3), n)
+    spell = lambda table: {name: _text(table[:, i]) for i, name in enumerate(names)}
+    return spell(truth), {}, spell(guess), spell(truth)
+
+
+def _ranking(rng: np.random.Generator, n: int):
+    size = int(rng.integers(2, 5))
+    query = [f"q{i // size}" for i in range(n)]
+    last = query[-1]
+    if query.count(last) == 1:
+        query[-1] = query[0]
+    truth = np.zeros(n)
+    for name in set(query):
+        rows = [i for i, q in enumerate(query) if q == name]
+        truth[rows] = rng.permutation(len(rows))
+    text = [str(int(value)) for value in truth]
+    guess = _text(rng.integers(0, 3, n).astype(float))
+    return {"target": text}, {"query": query}, {"target": guess}, {"target": text}
+
+
+def _lists(rng: np.random.Generator, n: int):
+    truth = [CLASSES[int(i)] for i in _spread(rng, n, 3)]
+    guess = [
+        " ".join(np.array(CLASSES)[rng.permutation(3)][: int(rng.integers(1, 4))]) for _ in range(n)
+    ]
+    return {"target": truth}, {}, {"target": guess}, {"target": truth}
+
+
+_BUILDERS = {
+    "label": _labels,
+    "number": _numbers,
+    "nonnegative": _nonnegative,
+    "probability": _binary,
+    "score": _binary,
+    "probabilities": _probabilities,
+    "ranking": _ranking,
+    "lists": _lists,
+}

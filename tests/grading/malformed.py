@@ -1,0 +1,243 @@
+"""Malformed submissions, made systematically: every fault on every kind of submission it fits.
+
+The faults come from field reports of graders (see `test_field_reports.py`) and from a table of what
+50 public graders did with them. Each is a function from the lines of a good submission to bytes.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from sandmle.tasks.submission import MAX_BYTES
+
+Rows = list[list[str]]
+Fault = Callable[[Rows], bytes]
+
+
+class Sort(NamedTuple):
+    """A kind of submission: metric, answers, a good submission, classes."""
+
+    metric: str
+    answers: str
+    good: str
+    classes: tuple[str, ...] = ()
+
+
+SORTS = {
+    "label": Sort(
+        "accuracy",
+        "id,label\n007,cat\n010,dog\na-3,owl\nb 4,cat\n",
+        "id,label\n007,cat\n010,dog\na-3,cat\nb 4,cat\n",
+        ("cat", "dog", "owl"),
+    ),
+    "number": Sort(
+        "rmse",
+        "id,label\n007,1.5\n010,2\na-3,-3\nb 4,4e2\n",
+        "id,label\n007,1.25\n010,2\na-3,-3\nb 4,4e2\n",
+    ),
+    "nonnegative": Sort(
+        "rmsle",
+        "id,label\n007,1.5\n010,2\na-3,3\nb 4,4\n",
+        "id,label\n007,1\n010,2\na-3,3\nb 4,0\n",
+    ),
+    "probability": Sort(
+        "log_loss",
+        "id,label\n007,1\n010,0\na-3,1\nb 4,0\n",
+        "id,label\n007,0.9\n010,0.2\na-3,0.5\nb 4,0\n",
+    ),
+    "probabilities": Sort(
+        "log_loss_multiclass",
+        "id,cat,dog,owl\n007,1,0,0\n010,0,1,0\na-3,0,0,1\nb 4,1,0,0\n",
+        "id,cat,dog,owl\n007,0.7,0.2,0.1\n010,0.1,0.8,0.1\na-3,0,0,1\nb 4,0.4,0.3,0.3\n",
+        ("cat", "dog", "owl"),
+    ),
+    "lists": Sort(
+        "map",
+        "id,label\n007,cat\n010,dog\na-3,owl\nb 4,cat dog\n",
+        "id,label\n007,cat dog\n010,dog\na-3,cat owl\nb 4,dog\n",
+        ("cat", "dog", "owl"),
+    ),
+}
+
+
+def text(rows: Rows, separator: str = ",", end: str = "\n") -> bytes:
+    return "".join(separator.join(row) + end for row in rows).encode()
+
+
+def cell(value: str, row: int = 2, column: int = 1) -> Fault:
+    """Put a value into one cell; column 0 is the id."""
+
+    def change(rows: Rows) -> bytes:
+        rows[row][column] = value
+        return text(rows)
+
+    return change
+
+
+def raw(data: bytes) -> Fault:
+    return lambda rows: data
+
+
+def without(row: int) -> Fault:
+    return lambda rows: text(rows[:row] + rows[row + 1 :])
+
+
+def extra(*cells: str) -> Fault:
+    return lambda rows: text([*rows, [*cells, *rows[1][len(cells) :]]])
+
+
+def wider(header: str, value: str, first: bool = False) -> Fault:
+    def change(rows: Rows) -> bytes:
+        more = [header, *[value] * (len(rows) - 1)]
+        return text([[m, *r] if first else [*r, m] for m, r in zip(more, rows, strict=True)])
+
+    return change
+
+
+def drop_column(position: int) -> Fault:
+    return lambda rows: text([row[:position] + row[position + 1 :] for row in rows])
+
+
+def rename(position: int, name: str) -> Fault:
+    return cell(name, row=0, column=position)
+
+
+def lossy_ids(rows: Rows) -> bytes:
+    """What a default read_csv and to_csv make of ids that look like numbers."""
+    return text([rows[0], *([row[0].lstrip("0") or "0", *row[1:]] for row in rows[1:])])
+
+
+def data_swapped(rows: Rows) -> bytes:
+    """The header in its order, the data columns reversed."""
+    return text([rows[0], *(row[::-1] for row in rows[1:])])
+
+
+FILES: dict[str, Fault] = {
+    "empty": raw(b""),
+    "blank": raw(b"\n \n\n"),
+    "header_only": lambda rows: text(rows[:1]),
+    "no_header": lambda rows: text(rows[1:]),
+    "half_the_rows": lambda rows: text(rows[:3]),
+    "semicolon": lambda rows: text(rows, ";"),
+    "tab": lambda rows: text(rows, "\t"),
+    "pipe": lambda rows: text(rows, "|"),
+    "utf16": lambda rows: text(rows).decode().encode("utf-16"),
+    "utf16_no_bom": lambda rows: text(rows).decode().encode("utf-16-le"),
+    "latin1": lambda rows: text(rows).replace(b"a-3", b"\xe9-3"),
+    "nul": lambda rows: text(rows).replace(b"a-3", b"a\x003"),
+    "gzip": lambda rows: b"\x1f\x8b\x08\x00" + text(rows),
+    "zip": lambda rows: b"PK\x03\x04" + text(rows),
+    "parquet": lambda rows: b"PAR1\x15\x04" + text(rows),
+    "pickle": lambda rows: b"\x80\x04\x95" + text(rows),
+    "random_bytes": raw(bytes(range(255, 0, -1)) * 8),
+    "json": raw(b'{"id": ["007"], "label": ["cat"]}'),
+    "html": raw(b"<!doctype html><html><body>login, please</body></html>"),
+    "unclosed_quote": lambda rows: text(rows) + b'"c-5,cat\n',
+    "text_after_quote": lambda rows: text(rows).replace(b"010", b'"010"x'),
+    "long_line": lambda rows: text(rows) + b"x" * 1_000_000 + b"\n",
+    "over_the_size_limit": lambda rows: text(rows) + b"x" * MAX_BYTES,
+    "trailing_comma": lambda rows: text([rows[0], *([*row, ""] for row in rows[1:])]),
+    "trailing_comma_everywhere": lambda rows: text([[*row, ""] for row in rows]),
+    "short_row": lambda rows: text([*rows[:2], rows[2][:-1], *rows[3:]]),
+    "blank_line_within": lambda rows: text(rows).replace(b"a-3", b"\na-3"),
+    "data_columns_swapped": data_swapped,
+    "index_column": lambda rows: wider("", "0", first=True)(rows),
+    "named_index_column": wider("Unnamed: 0", "0", first=True),
+    "extra_column": wider("confidence", "0.5"),
+    "repeated_column": lambda rows: wider(rows[0][-1], "0")(rows),
+    "no_id_column": drop_column(0),
+    "no_target_column": drop_column(1),
+    "id_renamed": rename(0, "Id"),
+    "target_renamed": rename(1, "prediction"),
+    "target_with_blank": lambda rows: rename(1, f" {rows[0][1]}")(rows),
+}
+
+IDS: dict[str, Fault] = {
+    "id_missing": without(2),
+    "last_row_missing": without(4),
+    "id_twice": lambda rows: text([*rows, rows[1]]),
+    "id_replaced_by_another": cell("007", row=2, column=0),
+    "unknown_id_added": extra("zzz"),
+    "unknown_id_instead": cell("zzz", row=2, column=0),
+    "empty_id": cell("", row=2, column=0),
+    "empty_id_added": extra(""),
+    "leading_zeros_lost": lossy_ids,
+    "id_as_float": cell("7.0", row=1, column=0),
+    "id_with_blank": cell(" 007", row=1, column=0),
+    "id_other_case": cell("A-3", row=3, column=0),
+    "train_ids": lambda rows: text([rows[0], *([f"t{i}", *r[1:]] for i, r in enumerate(rows[1:]))]),
+}
+
+NUMBERS: dict[str, Fault] = {
+    f"value_{name}": cell(value)
+    for name, value in {
+        "empty": "", "nan": "nan", "NaN": "NaN", "NA": "NA", "None": "None", "null": "null",
+        "inf": "inf", "minus_inf": "-inf", "Infinity": "Infinity", "overflow": "1e999",
+        "huge": "1e300", "word": "high", "percent": "50%", "underscore": "1_0", "hex": "0x1A",
+        "decimal_comma": '"0,5"', "blank": " ", "padded": " 0.5 ", "two": "0.5 0.5",
+        "wide_digits": "０.５", "bool": "True", "plus_plus": "++1", "list": '"[0.5]"',
+        "formula": "=1+1", "date": "2026-01-01", "fraction": "1/2",
+    }.items()
+}  # fmt: skip
+
+LABELS: dict[str, Fault] = {
+    f"label_{name}": cell(value)
+    for name, value in {
+        "empty": "", "unknown": "horse", "case": "Cat", "padded": " cat", "nan": "nan",
+        "index": "0", "probability": "0.93", "list": '"[\'cat\']"', "bytes": "b'cat'",
+        "two": "cat;dog", "huge": "x" * 5000, "bool": "True", "ansi": "\x1b[31mcat",
+    }.items()
+}  # fmt: skip
+
+LISTS: dict[str, Fault] = {
+    f"list_{name}": cell(value)
+    for name, value in {
+        "empty": "", "blank": "  ", "unknown": "cat horse", "repeated": "cat cat",
+        "too_many": "cat dog owl ant bee fly", "commas": '"cat,dog"',
+    }.items()
+}  # fmt: skip
+
+SPECIAL: dict[str, dict[str, Fault]] = {
+    "nonnegative": {"negative": cell("-0.5")},
+    "probability": {
+        "negative": cell("-0.1"),
+        "above_one": cell("1.1"),
+        "one_1e9": cell("1e9"),
+        "percent_scale": cell("90"),
+    },
+    "probabilities": {
+        "negative": cell("-0.2"),
+        "above_one": cell("1.2"),
+        "row_sums_to_half": lambda rows: text([*rows[:3], ["a-3", "0", "0", "0.5"], rows[4]]),
+        "row_sums_to_two": lambda rows: text([*rows[:3], ["a-3", "1", "0", "1"], rows[4]]),
+        "all_zero": lambda rows: text([*rows[:3], ["a-3", "0", "0", "0"], rows[4]]),
+        "one_label_column": lambda rows: text(
+            [["id", "label"], *([r[0], "cat"] for r in rows[1:])]
+        ),
+    },
+}
+
+VALUES = {
+    "label": LABELS,
+    "lists": LISTS,
+    **{name: NUMBERS for name in ("number", "nonnegative", "probability", "probabilities")},
+}
+
+
+def malformed() -> Iterator[tuple[str, str, bytes]]:
+    """Yield (kind of submission, fault, bytes)."""
+    for sort, spec in SORTS.items():
+        for name, fault in {**FILES, **IDS, **VALUES[sort], **SPECIAL.get(sort, {})}.items():
+            rows = [line.split(",") for line in spec.good.splitlines()]
+            yield sort, name, fault(rows)
+
+
+# odd in form, and still exactly what was asked for
+HARMLESS: dict[str, Fault] = {
+    "bom": lambda rows: b"\xef\xbb\xbf" + text(rows),
+    "crlf": lambda rows: text(rows, end="\r\n"),
+    "no_newline_at_end": lambda rows: text(rows)[:-1],
+    "blank_lines_at_end": lambda rows: text(rows) + b"\n\n",
+    "rows_reversed": lambda rows: text([rows[0], *rows[:0:-1]]),
+    "columns_reversed": lambda rows: text([row[::-1] for row in rows]),
+    "all_quoted": lambda rows: text([[f'"{c}"' for c in row] for row in rows]),
+}

@@ -1,0 +1,296 @@
+"""Rollouts of scripted policies with real programs, graded for real."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from build import build_task
+
+from sandmle.config import Config, load_config
+from sandmle.errors import ModelError, TaskError, UsageError
+from sandmle.llm.base import Completion
+from sandmle.llm.scripted import Scripted
+from sandmle.rollout.folder import RunFolder
+from sandmle.rollout.policies import POLICIES, open_policy
+from sandmle.rollout.record import episode_seed
+from sandmle.rollout.runner import prepare, run_rollout
+from sandmle.tasks.corpus import open_corpus
+from sandmle.types import Trajectory
+
+ANSWERS = "id,label\na,1\nb,0\nc,1\nd,0\n"
+WRITE = "open('submission.csv', 'w').write({!r})\n"
+SCRIPTS = {
+    "00-dummy": WRITE.format("id,label\na,1\nb,1\nc,0\nd,0\n"),
+    "90-reference": WRITE.format(ANSWERS),
+}
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    """A corpus of two hand-made tasks with a ladder of two rungs."""
+    for name in ("one", "two"):
+        build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), task_id=name, solutions=SCRIPTS)
+    return tmp_path / "c"
+
+
+def config(tasks: Path, *overrides: str) -> Config:
+    return load_config(None, [f"corpus.path='{tasks}'", *overrides])
+
+
+def rewards(out: Path) -> dict[str, float | None]:
+    return {t.id: t.reward.total if t.reward else None for t in RunFolder(out).trajectories()}
+
+
+def test_a_group_climbs_the_ladder(tasks: Path, tmp_path: Path) -> None:
+    seen = []
+    summary = run_rollout(
+        config(tasks, "group=3"),
+        tmp_path / "run",
+        "command",
+        lambda t, i, n: seen.append((t.id, i, n)),
+    )
+    # half right: valid and above median and bronze; all right: everything
+    assert rewards(tmp_path / "run") == {
+        "one.0": 0.7, "one.1": 1.0, "one.2": 0.7, "two.0": 0.7, "two.1": 1.0, "two.2": 0.7,
+    }  # fmt: skip
+    assert summary["complete"]
+    assert summary["rates"]["gold"]["mean"] == pytest.approx(1 / 3)
+    assert summary["rates"]["any_medal"]["mean"] == 1.0
+    assert summary["reward"]["mean"] == pytest.approx(0.8)
+    assert sorted(i for _, i, _ in seen) == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_run_folder_holds_what_it_promises(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_rollout(config(tasks, "group=2"), out, "sandmle rollout ...")
+    manifest = json.loads((out / "run.json").read_text())
+    assert manifest["command"] == "sandmle rollout ..."
+    assert manifest["corpus_hash"] == open_corpus(tasks).root_hash
+    assert load_config(out / "config.toml") == config(tasks, "group=2")
+    assert (out / "submissions" / "one.1.csv").read_text() == ANSWERS
+    journal = (out / "journal" / "one.1.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in journal]
+    assert [event["event"] for event in events] == [
+        "start", "exec", "hidden_grade", "turn", "turn", "end",
+    ]  # fmt: skip
+    line = (out / "trajectories.jsonl").read_text().splitlines()[0]
+    trajectory = Trajectory.model_validate_json(line)
+    assert trajectory.isolation.mode == "cold"
+    assert trajectory.feedback == "validity"
+    assert trajectory.versions["sandmle"]
+    assert json.loads((out / "summary.json").read_text())["expected"] == 4
+
+
+def test_the_same_command_does_nothing_twice(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    first = run_rollout(config(tasks, "group=2"), out)
+    lines = (out / "trajectories.jsonl").read_bytes()
+    again = run_rollout(config(tasks, "group=2", "concurrency=1"), out)
+    assert (out / "trajectories.jsonl").read_bytes() == lines
+    assert again == first
+
+
+def test_a_torn_line_is_played_again(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_rollout(config(tasks, "group=2"), out)
+    expected = rewards(out)
+    path = out / "trajectories.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    run_rollout(config(tasks, "group=2"), out)
+    assert rewards(out) == expected
+    assert len(path.read_text().splitlines()) == 4
+
+
+def test_kill_9_and_resume(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    code = (
+        "from pathlib import Path\nfrom sandmle import load_config, run_rollout\n"
+        f"run_rollout(load_config(None, [\"corpus.path='{tasks}'\", 'group=6']), Path({str(out)!r}))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
+    path = out / "trajectories.jsonl"
+    while not (path.exists() and path.read_text().count("\n") >= 3):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    run_rollout(config(tasks, "group=6"), out)
+    assert len(path.read_text().splitlines()) == 12, "every episode once"
+    assert sorted(set(rewards(out).values())) == [0.7, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("group=3", "another group"),
+        ("env.max_turns=5", "another env"),
+        ("seed=1", "another seed"),
+    ],
+)
+def test_another_run_is_not_mixed_in(
+    tasks: Path, tmp_path: Path, change: str, message: str
+) -> None:
+    out = tmp_path / "run"
+    run_rollout(config(tasks, "corpus.limit=1"), out)
+    with pytest.raises(UsageError, match=message):
+        run_rollout(config(tasks, "corpus.limit=1", change), out)
+
+
+def test_other_tasks_are_not_mixed_in(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_rollout(config(tasks, "corpus.limit=1", "group=1"), out)
+    with pytest.raises(UsageError, match="other tasks"):
+        run_rollout(config(tasks, "group=1"), out)
+
+
+def test_a_foreign_folder_is_left_alone(tasks: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError, match="holds no run"):
+        run_rollout(config(tasks), tmp_path / "run")
+    assert [p.name for p in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("policy.name=ladder", "write it as SORT:NAME"),
+        ("policy.name=scripted:referenz", "no script 'referenz'"),
+        ("policy.name=scipted:nop", "did you mean 'scripted'"),
+        ("env.scaffold=reakt", "did you mean 'react'"),
+        ("sandbox.backend=cool", "did you mean 'cold'"),
+        ("reward.preset=papers", "did you mean 'paper'"),
+        ("corpus.split=test", "no split 'test'"),
+    ],
+)
+def test_wrong_names_are_told_before_any_work(
+    tasks: Path, tmp_path: Path, override: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        run_rollout(config(tasks, override), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_no_corpus_is_told() -> None:
+    with pytest.raises(UsageError, match="no corpus given"):
+        prepare(Config())
+
+
+def test_a_broken_task_does_not_stop_the_others(tasks: Path, tmp_path: Path) -> None:
+    (tasks / "one" / "task.json").write_text("{")
+    summary = run_rollout(config(tasks, "group=2"), tmp_path / "run")
+    assert summary["trajectories"] == summary["expected"] == 2
+
+
+class Failing:
+    """A policy whose model fails for member 1 of each group, as a server might."""
+
+    name = "failing:test"
+
+    def __init__(self, argument: str) -> None:
+        self.failure = argument
+
+    def open(self, task, seed: int, k: int):
+        if k == 1:
+            return Unreachable(self.failure)
+        return Scripted(["<think>no</think>\n<submit/>"])
+
+
+class Unreachable:
+    def __init__(self, failure: str) -> None:
+        self.failure = failure
+
+    def complete(self, messages) -> Completion:
+        if self.failure == "model":
+            raise ModelError("HTTP 500")
+        raise ZeroDivisionError("a bug of ours")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> None:
+    POLICIES.names()
+    monkeypatch.setitem(POLICIES._items, "failing", Failing)
+
+
+@pytest.mark.usefixtures("failing")
+@pytest.mark.parametrize(
+    ("failure", "reason", "boundary"),
+    [("model", "model_error", "model"), ("bug", "infra_error", "internal")],
+)
+def test_a_failure_is_recorded_and_its_siblings_go_on(
+    tasks: Path, tmp_path: Path, failure: str, reason: str, boundary: str
+) -> None:
+    out = tmp_path / "run"
+    summary = run_rollout(config(tasks, "group=3", f"policy.name=failing:{failure}"), out)
+    by_id = {t.id: t for t in RunFolder(out).trajectories()}
+    failed = by_id["one.1"]
+    assert (failed.stop_reason, failed.error.boundary) == (reason, boundary)
+    assert failed.reward is None
+    assert (failed.mask.masked, failed.mask.why) == (True, reason)
+    assert by_id["one.0"].stop_reason == by_id["one.2"].stop_reason == "submitted"
+    assert not summary["complete"]
+    assert summary["rates"]["valid"]["n"] == 6, "failures stay in the denominator"
+    assert summary["without_failures"]["valid"]["n"] == 4
+    assert len(summary["failures"]) == 2
+
+
+@pytest.mark.usefixtures("failing")
+def test_failed_episodes_are_played_again_on_resume(
+    tasks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "run"
+    settings = config(tasks, "group=2", "policy.name=failing:model")
+    run_rollout(settings, out)
+    monkeypatch.setattr(Unreachable, "complete", lambda self, messages: Completion("<submit/>"))
+    summary = run_rollout(settings, out)
+    assert summary["complete"]
+    assert len(RunFolder(out).trajectories()) == 4
+
+
+def test_a_timeout_masks_the_trajectory_and_keeps_its_grade(tmp_path: Path) -> None:
+    slow = {"90-slow": WRITE.format(ANSWERS) + "while True: pass\n"}
+    build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), solutions=slow)
+    settings = ["group=1", "sandbox.limits.wall_s=1", "policy.name=scripted:slow"]
+    for rule, masked in (("any", True), ("never", False)):
+        out = tmp_path / rule
+        run_rollout(config(tmp_path / "c", *settings, f"grpo.timeout_rule={rule}"), out)
+        (trajectory,) = RunFolder(out).trajectories()
+        assert trajectory.grade.score == 1.0
+        assert trajectory.reward.total == 1.0
+        assert trajectory.mask.masked is masked
+        assert trajectory.mask.why == ("execution_timeout" if masked else None)
+
+
+def test_the_nop_policy_earns_its_form_and_nothing_else(tasks: Path, tmp_path: Path) -> None:
+    run_rollout(config(tasks, "policy.name=scripted:nop", "group=1"), tmp_path / "run")
+    assert set(rewards(tmp_path / "run").values()) == {0.1}
+
+
+def test_seeds_differ_by_run_task_and_member() -> None:
+    seeds = {
+        episode_seed(run, task, k) for run in range(5) for task in ("0a", "0b") for k in range(5)
+    }
+    assert len(seeds) == 50
+    assert episode_seed(0, "0a", 0) == episode_seed(0, "0a", 0)
+
+
+def test_a_damaged_run_is_told(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_rollout(config(tasks, "group=1"), out)
+    path = out / "trajectories.jsonl"
+    path.write_text('{"id": 1}\n' + path.read_text())
+    with pytest.raises(TaskError, match=r"trajectories\.jsonl, line 1"):
+        run_rollout(config(tasks, "group=1"), out)
+
+
+def test_a_scripted_model_runs_out() -> None:
+    model = Scripted(["a"])
+    assert model.complete([]).text == "a"
+    with pytest.raises(ModelError, match="no more replies"):
+        model.complete([])
+    assert open_policy("scripted:nop").name == "scripted:nop"

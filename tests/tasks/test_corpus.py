@@ -1,0 +1,102 @@
+from pathlib import Path
+
+import pytest
+from build import build_task
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandmle.errors import TaskError, UsageError
+from sandmle.tasks.corpus import Corpus, open_corpus, root_hash, split_tasks
+
+ANSWERS = "id,label\na,1\nb,0\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("corpus")
+    for i in range(12):
+        metric = ("accuracy", "micro_f1", "roc_auc")[i % 3]
+        build_task(root, ANSWERS, metric, ("0", "1"), task_id=f"t{i:02d}")
+    return root
+
+
+def test_open_list_filter(folder: Path) -> None:
+    corpus = open_corpus(folder)
+    assert len(corpus) == 12
+    assert [task.id for task in corpus] == sorted(task.id for task in corpus)
+    assert corpus.get("t03").id == corpus[3].id == "t03"
+    accuracy = corpus.filter(lambda task: task.card.metric.name == "accuracy")
+    assert [task.id for task in accuracy] == ["t00", "t03", "t06", "t09"]
+    assert [task.id for task in corpus.head(2)] == ["t00", "t01"]
+    with pytest.raises(UsageError, match="no task 'nope'"):
+        corpus.get("nope")
+
+
+def test_a_single_task_is_a_corpus_of_one(folder: Path) -> None:
+    assert [task.id for task in open_corpus(folder / "t05")] == ["t05"]
+
+
+def test_a_broken_task_does_not_stop_the_rest(tmp_path: Path) -> None:
+    build_task(tmp_path, ANSWERS, classes=("0", "1"), task_id="good")
+    bad = build_task(tmp_path, ANSWERS, classes=("0", "1"), task_id="bad")
+    (bad.root / "task.json").write_text("{")
+    (tmp_path / "empty").mkdir()
+    (tmp_path / ".draft").mkdir()
+    corpus = open_corpus(tmp_path)
+    assert [task.id for task in corpus] == ["good"]
+    assert [fault.path.name for fault in corpus.broken] == ["bad", "empty"]
+    assert all(str(fault.path) in fault.reason for fault in corpus.broken)
+
+
+def test_nothing_there_says_what_to_do(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "nothing"):
+        with pytest.raises(UsageError, match="sandmle generate"):
+            open_corpus(path)
+
+
+def test_a_broken_index_is_told(tmp_path: Path) -> None:
+    build_task(tmp_path, ANSWERS, classes=("0", "1"))
+    (tmp_path / "corpus.json").write_text('{"name": 3}')
+    with pytest.raises(TaskError, match=r"corpus\.json"):
+        open_corpus(tmp_path)
+
+
+def test_splits_are_those_of_the_index(corpus: Corpus) -> None:
+    names = {task.id for task in corpus.split("train")} | {t.id for t in corpus.split("val")}
+    assert names == {task.id for task in corpus}
+    with pytest.raises(UsageError, match="no split 'test'; there are: train, val"):
+        corpus.split("test")
+
+
+def test_the_root_hash_does_not_depend_on_order(folder: Path) -> None:
+    tasks = list(open_corpus(folder))
+    assert root_hash(tasks) == root_hash(tasks[::-1])
+    assert root_hash(tasks) != root_hash(tasks[1:])
+
+
+@given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9]))
+def test_split_is_a_stratified_partition(folder: Path, seed: int, fraction: float) -> None:
+    tasks = list(open_corpus(folder))
+    train, validation = split_tasks(tasks, fraction, seed)
+    ids = [task.id for task in (*train, *validation)]
+    assert sorted(ids) == [task.id for task in tasks]
+    for metric in ("accuracy", "micro_f1", "roc_auc"):
+        share = sum(task.card.metric.name == metric for task in validation)
+        assert share == round(fraction * 4)
+    again = split_tasks(tasks[::-1], fraction, seed)
+    assert [t.id for t in again[1]] == [t.id for t in validation]
+
+
+def test_clusters_stay_on_one_side(folder: Path) -> None:
+    tasks = list(open_corpus(folder))
+    clusters = {f"t{i:02d}": f"c{i // 6}" for i in range(12)}
+    for seed in range(20):
+        train, validation = split_tasks(tasks, 0.5, seed, lambda task: "all", clusters)
+        sides = [{clusters[task.id] for task in side} for side in (train, validation)]
+        assert not sides[0] & sides[1]
+        assert len(validation) == 6
+
+
+def test_an_impossible_fraction_is_refused(folder: Path) -> None:
+    with pytest.raises(UsageError, match="not within"):
+        split_tasks(list(open_corpus(folder)), 1.0, 0)

@@ -1,0 +1,155 @@
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from build import build_task
+
+from sandmle.errors import TaskError, UsageError
+from sandmle.tasks.folder import Task, open_task, write_task
+
+ANSWERS = "id,label\na,1\nb,0\n"
+
+
+def small(parent: Path, **options) -> Task:
+    return build_task(parent, ANSWERS, classes=("0", "1"), **options)
+
+
+def test_write_and_open(tmp_path: Path) -> None:
+    written = small(tmp_path)
+    opened = open_task(tmp_path / "small-task")
+    assert opened.card == written.card
+    assert opened.description.startswith("Predict.")
+    assert opened.answer_path.name == "answer.csv"
+    assert opened.spec is None
+    assert opened.faults() == []
+
+
+def test_the_spec_and_the_ladder_are_read_when_asked_for(task: Task) -> None:
+    assert task.spec.id == task.id
+    assert [solution.name for solution in task.solutions()] == [
+        "dummy", "linear", "forest", "tuned", "reference",
+    ]  # fmt: skip
+
+
+def test_equal_content_has_one_hash_wherever_it_lies(tmp_path: Path) -> None:
+    first, second = small(tmp_path / "a"), small(tmp_path / "b")
+    assert first.content_hash == second.content_hash
+    shutil.copytree(first.root, tmp_path / "c" / "small-task")
+    assert open_task(tmp_path / "c" / "small-task").content_hash == first.content_hash
+    other = build_task(tmp_path / "d", ANSWERS.replace("b,0", "b,1"), classes=("0", "1"))
+    assert other.content_hash != first.content_hash
+
+
+def test_the_hash_is_the_same_on_every_machine(tmp_path: Path) -> None:
+    """A literal, made on another day: it changes only when the format of the card does."""
+    card = small(tmp_path).card.model_copy(update={"files": {"public/x": "0" * 64}})
+    expected = "a240f8746da776cb236296bd190709d0fa1f435f23154a486cb8a762781561f2"
+    assert Task(tmp_path, card).content_hash == expected
+
+
+@pytest.mark.parametrize(
+    ("damage", "fault"),
+    [
+        (lambda root: (root / "public/test.csv").write_text("x"), "public/test.csv: changed"),
+        (lambda root: (root / "public/test.csv").unlink(), "public/test.csv: missing"),
+        (
+            lambda root: (root / "public/answers.csv").write_text("x"),
+            "public/answers.csv: not listed",
+        ),
+        (
+            lambda root: (
+                (root / "public/test.csv").unlink(),
+                (root / "public/test.csv").symlink_to(root / "private/answer.csv"),
+            ),
+            "public/test.csv: a link",
+        ),
+    ],
+)
+def test_every_change_is_found(tmp_path: Path, damage, fault: str) -> None:
+    task = small(tmp_path)
+    damage(task.root)
+    assert any(line.startswith(fault) for line in task.faults()), task.faults()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        (lambda root: (root / "task.json").unlink(), "cannot be read"),
+        (lambda root: (root / "task.json").write_text("{"), "Invalid JSON"),
+        (lambda root: (root / "task.json").write_text("{}"), "Field required"),
+        (lambda root: shutil.rmtree(root / "private"), "private: missing"),
+        (lambda root: root.rename(root.with_name("renamed")), "not the task's id"),
+    ],
+)
+def test_a_broken_folder_is_told_with_path_and_reason(tmp_path: Path, damage, reason: str) -> None:
+    task = small(tmp_path)
+    damage(task.root)
+    root = next(path for path in tmp_path.iterdir())
+    with pytest.raises(TaskError, match=reason) as caught:
+        open_task(root)
+    assert str(root) in str(caught.value)
+
+
+def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
+    path = small(tmp_path).root / "task.json"
+    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
+    with pytest.raises(TaskError, match="schema_version"):
+        open_task(path.parent)
+
+
+def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
+    small(tmp_path)
+    with pytest.raises(UsageError, match="is there already"):
+        small(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../evil", "/etc/evil"])
+def test_files_cannot_leave_the_folder(tmp_path: Path, name: str) -> None:
+    card = small(tmp_path / "a").card
+    with pytest.raises(UsageError, match="not a path below"):
+        write_task(tmp_path / "b", card, {name: b""})
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch) -> None:
+    card = small(tmp_path / "a").card
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_task(tmp_path / "b", card, {"public/x": b"", "private/y": b""})
+    assert list((tmp_path / "b").iterdir()) == []
+
+
+def test_a_killed_writer_leaves_nothing_that_loads(tmp_path: Path) -> None:
+    """Kill a process that writes task after task; whatever is visible must be whole."""
+    script = (
+        "import sys, itertools\nfrom pathlib import Path\nsys.path.insert(0, 'tests')\n"
+        "from build import build_task\n"
+        f"out = Path({str(tmp_path)!r})\n"
+        "for i in itertools.count():\n"
+        f"    build_task(out, {ANSWERS!r}, classes=('0', '1'), task_id=f't{{i}}')\n"
+        "    print(i, flush=True)\n"
+    )
+    root = Path(__file__).parents[2]
+    for wait in (0.0, 0.003, 0.007, 0.011):
+        process = subprocess.Popen(
+            [sys.executable, "-c", script], cwd=root, stdout=subprocess.PIPE, text=True
+        )
+        process.stdout.readline()
+        time.sleep(wait)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        visible = [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
+        assert visible
+        for path in visible:
+            assert open_task(path).faults() == []
+            shutil.rmtree(path)

@@ -1,0 +1,96 @@
+"""What the checker accepts, and the arrays it gives; what it refuses is in tests/grading."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sandmle.tasks.submission import (
+    Invalid,
+    check,
+    label_speller,
+    parse_number,
+    read_json_lines,
+    read_table,
+)
+
+NUMBER = {
+    "id_column": "id",
+    "columns": [
+        {"name": "y", "kind": "number", "choices": None, "minimum": 0.0, "maximum": 1.0,
+         "max_items": None},
+    ],
+    "n_rows": 3,
+    "row_sum": None,
+}  # fmt: skip
+
+
+def test_columns_come_in_the_order_of_the_ids() -> None:
+    checked = check(b"y,id\n0.3,c\n0.1,a\n0.2,b\n", NUMBER, ["a", "b", "c"])
+    assert checked["y"].tolist() == [0.1, 0.2, 0.3]
+
+
+def test_values_just_outside_the_range_are_clipped() -> None:
+    """A float32 probability of one prints as 1.0000001; it is not a different answer."""
+    checked = check(b"id,y\na,1.0000001\nb,-1e-9\nc,1\n", NUMBER, ["a", "b", "c"])
+    assert checked["y"].tolist() == [1.0, 0.0, 1.0]
+    with pytest.raises(Invalid, match="outside"):
+        check(b"id,y\na,1.00001\nb,0\nc,1\n", NUMBER, ["a", "b", "c"])
+
+
+def test_without_an_id_column_rows_are_counted() -> None:
+    schema = {**NUMBER, "id_column": None}
+    assert check(b"y\n0.5\n0.1\n0.2\n", schema, None)["y"].tolist() == [0.5, 0.1, 0.2]
+    with pytest.raises(Invalid, match="there are 2 rows, 3 expected"):
+        check(b"y\n0.5\n0.1\n", schema, None)
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("1", 1), ("-1.5", -1.5), ("+.5", 0.5), ("5.", 5), ("1e3", 1000), ("2.5E-3", 0.0025)],
+)
+def test_numbers(cell: str, value: float) -> None:
+    assert parse_number(cell) == value
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_float_survives_printing(value: float) -> None:
+    assert parse_number(repr(value)) == value
+    assert parse_number(str(np.float64(value))) == value
+
+
+@given(st.text())
+def test_numbers_are_never_taken_from_words(text: str) -> None:
+    value = parse_number(text)
+    assert np.isnan(value) or set(text) <= set("0123456789+-.eE")
+
+
+def test_labels_that_are_whole_numbers_may_end_in_point_zero() -> None:
+    spell = label_speller(("0", "1", "10"))
+    assert [spell(c) for c in ("1", "1.0", "10.", "1.5", "01", "", "True")] == [
+        "1", "1", "10", None, None, None, None,
+    ]  # fmt: skip
+    assert label_speller(("0", "x"))("0.0") is None
+
+
+def test_quoted_commas_and_newlines_are_text() -> None:
+    table = read_table(b'id,text\n1,"a,b\nc"\n2,"say ""hi"""\n')
+    assert table.column("text") == ["a,b\nc", 'say "hi"']
+    assert table.lines == [3, 4]
+
+
+def test_json_lines_have_the_text_form_of_a_table() -> None:
+    table = read_json_lines(b'{"id": "07", "y": 1.5, "z": null, "b": true}\n')
+    assert table.rows == [["07", "1.5", "", "True"]]
+    with pytest.raises(Invalid, match="same keys"):
+        read_json_lines(b'{"a": 1}\n{"b": 1}\n')
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(data: bytes) -> None:
+    try:
+        table = read_table(data)
+    except Invalid as error:
+        assert str(error)
+    else:
+        assert all(len(row) == len(table.header) for row in table.rows)

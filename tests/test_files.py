@@ -1,0 +1,122 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from sandmle.files import (
+    UnsafeFile,
+    append_line,
+    read_lines,
+    safe_read,
+    sha256,
+    sha256_file,
+    to_json,
+    write_atomic,
+)
+
+
+def test_json_is_strict_and_sorted() -> None:
+    assert to_json({"b": 1, "a": "é"}) == '{"a": "é", "b": 1}'
+    with pytest.raises(ValueError, match="Out of range"):
+        to_json({"a": float("nan")})
+
+
+def test_hashes(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"abc")
+    expected = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert sha256(b"abc") == sha256_file(tmp_path / "f") == expected
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "f"
+    write_atomic(path, "old")
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomic(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_torn_last_line_is_cut_before_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append_line(path, "one")
+    with path.open("a") as stream:
+        stream.write('{"half": ')
+    assert list(read_lines(path)) == ["one"]
+    append_line(path, "two")
+    assert list(read_lines(path)) == ["one", "two"]
+    assert path.read_text() == "one\ntwo\n"
+
+
+def test_a_torn_first_line_is_cut_too(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_text("half")
+    append_line(path, "one")
+    assert path.read_text() == "one\n"
+    assert list(read_lines(tmp_path / "nothing")) == []
+
+
+def test_unicode_line_ends_do_not_split_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    append_line(path, to_json({"a": "x\u2028y\x85z\r"}))
+    assert len(list(read_lines(path))) == 1
+
+
+def test_safe_read(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "f").write_bytes(b"abc")
+    assert safe_read(tmp_path, "sub/f", 3) == b"abc"
+    with pytest.raises(UnsafeFile, match="larger than the limit of 2 bytes"):
+        safe_read(tmp_path, "sub/f", 2)
+    with pytest.raises(FileNotFoundError):
+        safe_read(tmp_path, "sub/nothing", 3)
+
+
+def unsafe(kind: str, root: Path) -> str:
+    secret = root.parent / "secret"
+    secret.write_text("answers")
+    path = root / "f"
+    if kind == "link":
+        path.symlink_to(secret)
+    elif kind == "dangling link":
+        path.symlink_to(root / "nothing")
+    elif kind == "hard link":
+        path.hardlink_to(secret)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "linked folder":
+        (root / "sub").symlink_to(root.parent)
+        return "sub/secret"
+    elif kind == "file as folder":
+        path.write_text("x")
+        return "f/secret"
+    elif kind == "parent":
+        return "../secret"
+    elif kind == "absolute":
+        return str(secret)
+    elif kind == "nothing":
+        return ""
+    return "f"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "link", "dangling link", "hard link", "fifo", "folder", "linked folder", "file as folder",
+        "parent", "absolute", "nothing",
+    ],
+)  # fmt: skip
+def test_what_is_not_a_plain_file_is_refused(tmp_path: Path, kind: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    name = unsafe(kind, root)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(UnsafeFile):
+        safe_read(root, name, 100)
+    assert os.listdir("/proc/self/fd") == before, "no descriptor may be left open"

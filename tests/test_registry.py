@@ -1,0 +1,54 @@
+import threading
+
+import pytest
+
+from sandmle.errors import UsageError
+from sandmle.registry import Registry, nearest
+
+
+def test_register_get_and_list() -> None:
+    table: Registry[int] = Registry("number")
+    table.add("two", 2)
+    table.register("one")(1)
+    assert table.names() == ["one", "two"]
+    assert list(table) == [1, 2]
+    assert table.get("two") == 2
+    assert "one" in table
+    assert "three" not in table
+
+
+def test_unknown_name_tells_the_nearest() -> None:
+    table: Registry[int] = Registry("number")
+    table.add("accuracy", 1)
+    with pytest.raises(UsageError, match="unknown number 'acuracy'; did you mean 'accuracy'"):
+        table.get("acuracy")
+    assert nearest("zzz", ["b", "a"]) == "Known: a, b"
+
+
+def test_a_name_is_taken_once() -> None:
+    table: Registry[int] = Registry("number")
+    table.add("one", 1)
+    with pytest.raises(UsageError, match="registered already"):
+        table.add("one", 2)
+    assert table.get("one") == 1
+
+
+def test_built_in_modules_are_imported_at_the_first_look(monkeypatch, tmp_path) -> None:
+    (tmp_path / "late_builtin.py").write_text("import time\ntime.sleep(0.2)\nloaded = True\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import sys
+
+    table: Registry[int] = Registry("number", builtins=("late_builtin",))
+    assert "late_builtin" not in sys.modules
+    seen: list[bool] = []
+
+    def look() -> None:
+        table.names()
+        seen.append(hasattr(sys.modules["late_builtin"], "loaded"))
+
+    threads = [threading.Thread(target=look) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [True] * 4, "no thread may see the table half loaded"
