@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sandmle.files import to_json
 from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import thresholds
-from sandmle.files import to_json
 from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task, write_task
 from sandmle.types import MetricRef, Milestones, Rung, SubmissionSchema, TaskCard

@@ -100,8 +100,10 @@ def test_total_is_the_weighted_sum_and_within_bounds(score: float, share: float,
 @given(st.floats(-2, 2), st.floats(-2, 2), st.sampled_from(sorted(PRESETS)))
 def test_a_better_score_never_pays_less(first: float, second: float, name: str) -> None:
     low, high = sorted((first, second))
-    pay = lambda score: reward(graded(score), card(), 1.0, PRESETS[name]).total
-    assert pay(low) <= pay(high)
+    first_pay, second_pay = (
+        reward(graded(score), card(), 1.0, PRESETS[name]).total for score in (low, high)
+    )
+    assert first_pay <= second_pay
 
 
 def test_equal_rewards_are_equal_to_the_last_bit() -> None:

@@ -74,8 +74,10 @@ def _probabilities(rng: np.random.Generator, n: int):
     names = ("cat", "dog", "owl")
     truth = np.eye(3)[_spread(rng, n, 3)]
     guess = rng.dirichlet(np.ones(3), n)
-    spell = lambda table: {name: _text(table[:, i]) for i, name in enumerate(names)}
-    return spell(truth), {}, spell(guess), spell(truth)
+    spelled_truth, spelled_guess = (
+        {name: _text(table[:, i]) for i, name in enumerate(names)} for table in (truth, guess)
+    )
+    return spelled_truth, {}, spelled_guess, spelled_truth
 
 
 def _ranking(rng: np.random.Generator, n: int):

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from build import build_task
-from conformance.cases import Case, csv_text, make_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.cases import Case, csv_text, make_case
 from sandmle.grading.grader import Grader
 from sandmle.metrics.registry import METRICS, Metric
 

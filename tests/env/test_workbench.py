@@ -228,11 +228,14 @@ def test_the_journal_has_every_event_as_it_happens(
 
 
 def test_a_fork_starts_empty_and_ends_by_itself(small: Task, sandbox: Sandbox) -> None:
-    bench = Workbench(small, sandbox) bench.run_code(GOOD) branch = bench.fork() assert "[]" in
-    branch.run_code("import os; print([f for f in os.listdir() if 'sub' in f])").stdout assert
-    branch.finish("submitted").grade.status == "missing" assert
-    bench.finish("submitted").grade.score == 1.0 assert bench.finish("max_turns").stop_reason ==
-    "submitted", "the first call decides"
+    bench = Workbench(small, sandbox)
+    bench.run_code(GOOD)
+    branch = bench.fork()
+    look = "import os; print([f for f in os.listdir() if 'sub' in f])"
+    assert branch.run_code(look).stdout == "[]\n"
+    assert branch.finish("submitted").grade.status == "missing"
+    assert bench.finish("submitted").grade.score == 1.0
+    assert bench.finish("max_turns").stop_reason == "submitted", "the first call decides"
 
 
 def test_a_preview_is_bounded_and_reads_a_byte_order_mark(tmp_path: Path) -> None:
@@ -248,5 +251,3 @@ def test_a_preview_is_bounded_and_reads_a_byte_order_mark(tmp_path: Path) -> Non
     assert "2 rows, 2 columns" in text
     assert "\ufeff" not in text
     assert "and 13 more files" in text
-
-

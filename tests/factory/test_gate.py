@@ -108,13 +108,13 @@ def test_lower_is_better_gives_falling_thresholds() -> None:
     rng = np.random.default_rng(0)
     truth = rng.normal(size=N)
     metric = METRICS.get("rmse")
-    noisy = lambda spread: {"y": truth + rng.normal(0, spread, N)}
+    linear, best = ({"y": truth + rng.normal(0, spread, N)} for spread in (0.7, 0.2))
     trial = Trial(
         metric=metric,
         schema=metric.schema("id", "y", (), N).model_dump(),
         n_test=N_TEST,
         answers={"y": truth},
-        predictions={"dummy": {"y": np.zeros(N)}, "linear": noisy(0.7), "best": noisy(0.2)},
+        predictions={"dummy": {"y": np.zeros(N)}, "linear": linear, "best": best},
         kinds={"dummy": "dummy", "linear": "generic", "best": "reference"},
         constants={"zero": {"y": np.zeros(N)}},
         sample={"y": rng.permutation(truth)[:N_TEST]},

@@ -140,7 +140,7 @@ FILES: dict[str, Fault] = {
     "short_row": lambda rows: text([*rows[:2], rows[2][:-1], *rows[3:]]),
     "blank_line_within": lambda rows: text(rows).replace(b"a-3", b"\na-3"),
     "data_columns_swapped": data_swapped,
-    "index_column": lambda rows: wider("", "0", first=True)(rows),
+    "index_column": wider("", "0", first=True),
     "named_index_column": wider("Unnamed: 0", "0", first=True),
     "extra_column": wider("confidence", "0.5"),
     "repeated_column": lambda rows: wider(rows[0][-1], "0")(rows),
@@ -219,7 +219,7 @@ SPECIAL: dict[str, dict[str, Fault]] = {
 VALUES = {
     "label": LABELS,
     "lists": LISTS,
-    **{name: NUMBERS for name in ("number", "nonnegative", "probability", "probabilities")},
+    **dict.fromkeys(("number", "nonnegative", "probability", "probabilities"), NUMBERS),
 }
 
 

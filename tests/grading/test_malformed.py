@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from build import build_task
 from conformance.test_metrics import load
-from grading.malformed import HARMLESS, SORTS, Sort, malformed
 
+from grading.malformed import HARMLESS, SORTS, Sort, malformed
 from sandmle.grading.grader import Grader
 from sandmle.tasks.folder import Task
 

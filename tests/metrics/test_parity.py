@@ -107,21 +107,22 @@ def spearman(y_true, y_pred):
     return np.corrcoef(ranks(y_true), ranks(y_pred))[0, 1]
 
 
+def gain(relevance, order):
+    return sum(relevance[i] / math.log2(place + 2) for place, i in enumerate(order))
+
+
 def ndcg(relevance, score, query, k=10):
     """Mean over every order that the scores allow: what sharing the gain of tied places means."""
     values = []
     for name in set(query):
         rows = [i for i, q in enumerate(query) if q == name]
-        gain = lambda order: sum(
-            relevance[i] / math.log2(place + 2) for place, i in enumerate(order[:k])
-        )
         orders = [
             order
             for order in itertools.permutations(rows)
             if all(score[a] >= score[b] for a, b in itertools.pairwise(order))
         ]
-        best = gain(sorted(rows, key=lambda i: -relevance[i]))
-        values.append(np.mean([gain(order) for order in orders]) / best)
+        best = gain(relevance, sorted(rows, key=lambda i: -relevance[i])[:k])
+        values.append(np.mean([gain(relevance, order[:k]) for order in orders]) / best)
     return np.mean(values)
 
 
@@ -129,9 +130,12 @@ def mean_average_precision(relevant, predicted, k=5):
     """From the definition, with precision at each place computed anew."""
     values = []
     for wanted, guesses in zip(relevant, predicted, strict=True):
-        at = lambda place: len(set(guesses[:place]) & set(wanted)) / place
-        hits = [at(i + 1) for i, guess in enumerate(guesses[:k]) if guess in wanted]
-        values.append(sum(hits) / min(k, len(wanted)))
+        precision = [
+            len(set(guesses[: place + 1]) & set(wanted)) / (place + 1)
+            for place, guess in enumerate(guesses[:k])
+            if guess in wanted
+        ]
+        values.append(sum(precision) / min(k, len(wanted)))
     return np.mean(values)
 
 
@@ -223,12 +227,12 @@ def test_hand_worked(name: str, arrays: tuple, value: float) -> None:
 
 
 def test_k_cuts_the_list() -> None:
-    ndcg_at = lambda k: METRICS.get("ndcg")(floats(0, 0, 1), floats(3, 2, 1), labels("qqq"), k=k)
-    assert ndcg_at(2) == 0.0
-    assert ndcg_at(3) == pytest.approx(0.5)
-    map_at = lambda k: METRICS.get("map")([("c",)], [("a", "b", "c")], k=k)
-    assert map_at(2) == 0.0
-    assert map_at(3) == pytest.approx(1 / 3)
+    last = floats(0, 0, 1), floats(3, 2, 1), labels("qqq")
+    assert METRICS.get("ndcg")(*last, k=2) == 0.0
+    assert METRICS.get("ndcg")(*last, k=3) == pytest.approx(0.5)
+    third = [("c",)], [("a", "b", "c")]
+    assert METRICS.get("map")(*third, k=2) == 0.0
+    assert METRICS.get("map")(*third, k=3) == pytest.approx(1 / 3)
 
 
 UNDEFINED = [

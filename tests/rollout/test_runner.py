@@ -110,7 +110,8 @@ def test_kill_9_and_resume(tasks: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     code = (
         "from pathlib import Path\nfrom sandmle import load_config, run_rollout\n"
-        f"run_rollout(load_config(None, [\"corpus.path='{tasks}'\", 'group=6']), Path({str(out)!r}))"
+        f"config = load_config(None, [\"corpus.path='{tasks}'\", 'group=6'])\n"
+        f"run_rollout(config, Path({str(out)!r}))"
     )
     process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
     path = out / "trajectories.jsonl"

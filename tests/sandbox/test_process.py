@@ -155,8 +155,9 @@ def test_nothing_of_ours_is_inherited(workspace: Workspace, tmp_path: Path) -> N
 
 
 def test_input_is_a_copy(workspace: Workspace, public: Path) -> None:
-    workspace.run("import os; os.chmod('input/train.csv', 0o666); open('input/train.csv',
-    'w').write('x')") assert (public / "train.csv").read_text().startswith("id,x,y")
+    name = "'input/train.csv'"
+    workspace.run(f"import os; os.chmod({name}, 0o666); open({name}, 'w').write('x')")
+    assert (public / "train.csv").read_text().startswith("id,x,y")
 
 
 def test_workspaces_share_nothing(either: Sandbox, public: Path) -> None:
@@ -226,7 +227,8 @@ def test_numeric_libraries_work_within_the_default_limits(public: Path) -> None:
     sandbox = SANDBOXES.get("cold")()
     code = (
         "import numpy as np, pandas as pd\nfrom sklearn.ensemble import RandomForestClassifier\n"
-        "X = np.random.rand(100, 5)\nprint(RandomForestClassifier(10, n_jobs=2).fit(X, X[:, 0] > .5).score(X, X[:, 0] > .5))"
+        "X = np.random.rand(100, 5)\ny = X[:, 0] > 0.5\n"
+        "print(RandomForestClassifier(10, n_jobs=2).fit(X, y).score(X, y))"
     )
     result = sandbox.open(public, Limits()).run(code)
     assert result.status == "ok", result.stderr

@@ -1,7 +1,9 @@
 """Trajectory-level GRPO through TRL: the loss is `GRPOTrainer`'s, the rollouts are ours."""
 
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,15 +59,16 @@ def train_grpo(
     if (out / "run.json").exists():
         raise UsageError(f"{out}: holds a run already; choose another --out")
     folder.start(config, plan.corpus.root_hash, command)
-    tokenizer, model = _load(config, plan.corpus)
     sandbox = SANDBOXES.get(config.sandbox.backend)()
     try:
-        collector = Collector(config, plan.rule, sandbox, Codec(tokenizer), folder)
-        trainer = make_trainer(collector, plan.corpus, model, tokenizer, out, progress=progress)
-        trainer.train()
+        with _quiet():
+            tokenizer, model = _load(config, plan.corpus)
+            collector = Collector(config, plan.rule, sandbox, Codec(tokenizer), folder)
+            trainer = make_trainer(collector, plan.corpus, model, tokenizer, out, progress=progress)
+            trainer.train()
+            _save(trainer, tokenizer, out / "checkpoints" / f"step-{config.grpo.steps:06d}")
     finally:
         sandbox.close()
-    _save(trainer, tokenizer, out / "checkpoints" / f"step-{config.grpo.steps:06d}")
     episodes = config.grpo.steps * config.grpo.tasks_per_step * config.group
     summary = summarise(folder.trajectories(), episodes)
     write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
@@ -99,6 +102,7 @@ def make_trainer(
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
     from datasets import Dataset
+    from transformers import PrinterCallback
     from trl import GRPOConfig, GRPOTrainer
 
     config = collector.config
@@ -124,7 +128,7 @@ def make_trainer(
         loss_type="grpo",
         use_cpu=on_cpu,
         bf16=not on_cpu,
-        gradient_checkpointing=False,
+        activation_checkpointing=False,
         report_to="none",
         save_strategy="no",
         logging_steps=1,
@@ -139,6 +143,7 @@ def make_trainer(
         rollout_func=make_rollout_function(collector, corpus, sampler),
         callbacks=[_metrics_callback(collector, out / "metrics.jsonl", progress)],
     )
+    trainer.remove_callback(PrinterCallback)  # stdout is for results
     return trainer
 
 
@@ -275,6 +280,17 @@ def _save(trainer: Any, tokenizer: Any, path: Path) -> None:
     trainer.accelerator.unwrap_model(trainer.model).save_pretrained(draft)
     tokenizer.save_pretrained(draft)
     draft.rename(path)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the libraries' own progress bars and notes to their developers off the terminal."""
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+        yield
 
 
 def _require_extra() -> None:
