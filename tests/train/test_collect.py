@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from train.conftest import ScriptedSampler
 
 from sandmle.train.collect import Collector, Sampled
 from sandmle.train.grpo import to_batch
+from train.conftest import ScriptedSampler
 
 
 def play(collector: Collector, tokenizer, corpus, names: list[str]):

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from train.conftest import ScriptedSampler
 from trl import GRPOTrainer
 
 from sandmle.config import load_config
 from sandmle.errors import UsageError
-from sandmle.train.grpo import make_trainer, train_grpo
+from sandmle.train.collect import Sampled
+from sandmle.train.grpo import _cut, make_trainer, train_grpo
 from sandmle.train.tiny import tiny_model
+from train.conftest import ScriptedSampler
 
 
 class Probe(GRPOTrainer):
@@ -40,9 +41,7 @@ def one_step(collector, corpus, tokenizer, names: list[str], out: Path, seed: in
     model = tiny_model(tokenizer, seed)
     before = {name: p.detach().clone() for name, p in model.named_parameters()}
     sampler = ScriptedSampler(tokenizer, names)
-    trainer = make_trainer(
-        collector, corpus, model, tokenizer, out, sampler, trainer_class=Probe
-    )
+    trainer = make_trainer(collector, corpus, model, tokenizer, out, sampler, trainer_class=Probe)
     trainer.train()
     trainer.moved = {
         name: float((p.detach() - before[name]).abs().max()) for name, p in model.named_parameters()
@@ -76,7 +75,11 @@ def test_the_mask_of_the_trainer_is_the_ledgers(collector, corpus, tokenizer, tm
     names = ["good", "half", "nop", "mute"] * 2
     trainer = one_step(collector, corpus, tokenizer, names, tmp_path / "run")
     trained = sorted(
-        tuple(inputs["completion_ids"][i][(inputs["completion_mask"] * inputs["tool_mask"])[i] == 1].tolist())
+        tuple(
+            inputs["completion_ids"][i][
+                (inputs["completion_mask"] * inputs["tool_mask"])[i] == 1
+            ].tolist()
+        )
         for inputs, _, _ in trainer.seen
         for i in range(len(inputs["completion_ids"]))
     )
@@ -103,9 +106,7 @@ def test_advantages_are_those_of_the_group_worked_by_hand(
     assert found == pytest.approx(expected, abs=2e-3), by_reward
 
 
-def test_a_masked_trajectory_has_no_gradient_at_all(
-    collector, corpus, tokenizer, tmp_path
-) -> None:
+def test_a_masked_trajectory_has_no_gradient_at_all(collector, corpus, tokenizer, tmp_path) -> None:
     names = ["good", "half", "nop", "slow"] * 2
     trainer = one_step(collector, corpus, tokenizer, names, tmp_path / "run")
     masked = [(g, a) for g, mask, a in rows(trainer) if mask.sum() == 0]
@@ -191,3 +192,10 @@ def test_what_cannot_be_trained_is_refused(corpus, tmp_path, override: str, mess
     with pytest.raises(UsageError, match=message):
         train_grpo(settings, tmp_path / "run")
     assert not (tmp_path / "run" / "trajectories.jsonl").exists()
+
+
+def test_a_generated_row_is_cut_behind_its_end() -> None:
+    """The sampled end of a turn is the policy's and is trained; padding behind it is not."""
+    assert _cut([5, 6, 2, 0, 0], end_id=2) == Sampled([5, 6, 2], ended=True)
+    assert _cut([5, 2, 7, 2, 0], end_id=2) == Sampled([5, 2], ended=True)
+    assert _cut([5, 6, 7], end_id=2) == Sampled([5, 6, 7], ended=False)

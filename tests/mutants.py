@@ -1,0 +1,395 @@
+"""Seeded faults, each of which the suite must catch.
+
+    python tests/mutants.py            # apply each fault to a copy of the source, run its test
+    python tests/mutants.py --write    # write tests/mutants.md
+
+A fault that its test does not notice makes this fail, and so does a fault that no longer applies.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[1]
+
+
+class Mutant(NamedTuple):
+    """A fault: replace `old` by `new` in a module; `test` is what must fail then."""
+
+    fault: str
+    module: str
+    old: str
+    new: str
+    test: str
+    needs_torch: bool = False
+
+
+SUBMISSION = "tasks/submission.py"
+GRADER = "grading/grader.py"
+MALFORMED = "grading/test_malformed.py::test_malformed"
+LAWS = "conformance/test_metrics.py::test_laws"
+REPORTS = "grading/test_field_reports.py"
+TABLES = "test_rewards.py::test_tables"
+COLLECT = "train/test_collect.py"
+GRPO = "train/test_grpo.py"
+
+MUTANTS = [
+    # --- schema and submission
+    Mutant(
+        "rows are matched by position, not by id",
+        SUBMISSION,
+        "order = [position[name] for name in ids]",
+        "order = list(range(len(ids)))",
+        f"{REPORTS}::test_fr08_row_order_means_nothing_and_ids_everything",
+    ),
+    Mutant(
+        "repeated ids are let through",
+        SUBMISSION,
+        "repeated = [name for name, count in counts.items() if count > 1]\n    facts",
+        "repeated = []\n    facts",
+        f"{REPORTS}::test_fr06_repeated_ids_do_not_raise_the_score",
+    ),
+    Mutant(
+        "unknown ids are let through",
+        SUBMISSION,
+        "extra = [name for name in counts if name not in expected]",
+        "extra = []",
+        MALFORMED,
+    ),
+    Mutant(
+        "numbers are whatever float() takes",
+        SUBMISSION,
+        "return float(cell) if _NUMBER.fullmatch(cell) else math.nan",
+        "return float(cell) if cell else math.nan",
+        MALFORMED,
+    ),
+    Mutant(
+        "not-a-number passes as a number",
+        SUBMISSION,
+        "_refuse(np.isnan(values), cells, column, ids, lines",
+        "_refuse(np.zeros(len(values), bool), cells, column, ids, lines",
+        f"{REPORTS}::test_fr09_nan_predictions_are_invalid",
+    ),
+    Mutant(
+        "the range is not checked",
+        SUBMISSION,
+        "outside = (values < low - RANGE_SLACK) | (values > high + RANGE_SLACK)",
+        "outside = values != values",
+        MALFORMED,
+    ),
+    Mutant(
+        "probabilities need not add up",
+        SUBMISSION,
+        "ROW_SUM_TOLERANCE = 1e-3",
+        "ROW_SUM_TOLERANCE = 1e3",
+        MALFORMED,
+    ),
+    Mutant(
+        "labels match in any case",
+        SUBMISSION,
+        "    return known.get\n",
+        "    return lambda cell: {c.lower(): c for c in choices}.get(cell.lower())\n",
+        MALFORMED,
+    ),
+    Mutant(
+        "a byte-order mark becomes part of the first name",
+        SUBMISSION,
+        'text = data.decode("utf-8-sig")',
+        'text = data.decode("utf-8")',
+        f"{REPORTS}::test_fr04_a_byte_order_mark_is_no_part_of_a_name",
+    ),
+    Mutant(
+        "rows of another length are let through",
+        SUBMISSION,
+        "wrong = [i for i, row in enumerate(rows) if len(row) != len(header)]",
+        "wrong = [i for i, row in enumerate(rows) if len(row) < len(header)]",
+        f"{REPORTS}::test_fr05_a_trailing_comma_does_not_shift_columns",
+    ),
+    Mutant(
+        "columns that were not asked for are let through",
+        SUBMISSION,
+        "extra = [name for name in header if name not in expected]",
+        "extra = []",
+        MALFORMED,
+    ),
+    Mutant(
+        "hard links are read",
+        "files.py",
+        "if status.st_nlink != 1:",
+        "if status.st_nlink < 1:",
+        "test_files.py::test_what_is_not_a_plain_file_is_refused",
+    ),
+    Mutant(
+        "links are followed",
+        "files.py",
+        "os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
+        "os.O_RDONLY | os.O_NONBLOCK",
+        "test_files.py::test_what_is_not_a_plain_file_is_refused",
+    ),
+    # --- grading and metrics
+    Mutant(
+        "milestones are exclusive",
+        GRADER,
+        'value >= threshold if direction == "max"',
+        'value > threshold if direction == "max"',
+        "test_rewards.py::test_milestones_are_inclusive_and_unrounded",
+    ),
+    Mutant(
+        "the direction is flipped",
+        GRADER,
+        'value >= threshold if direction == "max" else value <= threshold',
+        'value <= threshold if direction == "max" else value >= threshold',
+        TABLES,
+    ),
+    Mutant(
+        "scores are rounded before they are compared",
+        "metrics/registry.py",
+        "    return float(value)\n",
+        "    return round(float(value), 5)\n",
+        "grading/test_grader.py::test_the_score_is_not_rounded",
+    ),
+    Mutant(
+        "a NaN score is a score",
+        "metrics/registry.py",
+        "if not math.isfinite(value):",
+        "if math.isinf(value):",
+        f"{REPORTS}::test_fr09_a_metric_without_a_value_is_our_failure",
+    ),
+    Mutant(
+        "our failure is the agent's invalid submission",
+        GRADER,
+        'return Grade(status="grader_error"',
+        'return Grade(status="invalid"',
+        f"{REPORTS}::test_fr10_auc_of_a_single_class_is_our_failure",
+    ),
+    Mutant(
+        "the wrong direction of a metric is believed",
+        "metrics/regression.py",
+        '"mae",\n    NUMBER,\n    "min"',
+        '"mae",\n    NUMBER,\n    "max"',
+        LAWS,
+    ),
+    Mutant(
+        "macro F1 weighs classes by their size",
+        "metrics/classification.py",
+        'require_classes(y_true, classes)\n    options = {"labels": list(classes), '
+        '"average": "macro", "zero_division": 0}\n    return float(f1_score',
+        'require_classes(y_true, classes)\n    options = {"labels": list(classes), '
+        '"average": "weighted", "zero_division": 0}\n    return float(f1_score',
+        "metrics/test_parity.py::test_parity",
+    ),
+    Mutant(
+        "kappa is weighted linearly",
+        "metrics/classification.py",
+        'weights="quadratic"',
+        'weights="linear"',
+        "metrics/test_parity.py::test_parity",
+    ),
+    Mutant(
+        "queries of one size count once in NDCG",
+        "metrics/ranking.py",
+        "k=k) * len(group)",
+        "k=k)",
+        "metrics/test_parity.py::test_parity",
+    ),
+    Mutant(
+        "MAP divides by k whatever there is to find",
+        "metrics/ranking.py",
+        "total += precision / min(k, len(wanted))",
+        "total += precision / k",
+        LAWS,
+    ),
+    # --- rewards
+    Mutant(
+        "milestones do not add up",
+        "rewards.py",
+        'if rule.mode == "exclusive":',
+        'if rule.mode != "continuous":',
+        TABLES,
+    ),
+    Mutant(
+        "exclusive milestones add up",
+        "rewards.py",
+        'if rule.mode == "exclusive":',
+        "if False:",
+        TABLES,
+    ),
+    Mutant(
+        "an invalid submission is paid for executing",
+        "rewards.py",
+        'parts["format"] = format_share',
+        'parts["format"], parts["execute"] = format_share, 1.0',
+        "test_rewards.py::test_without_a_valid_submission_only_the_form_pays",
+    ),
+    Mutant(
+        "what could not be scored is worth nothing instead of unknown",
+        "rewards.py",
+        'if grade.status == "grader_error":\n        return None',
+        'if grade.status == "never":\n        return None',
+        "test_rewards.py::test_what_could_not_be_scored_has_no_reward",
+    ),
+    Mutant(
+        "one good reply pays for the form of all",
+        "rewards.py",
+        'parts["format"] = format_share',
+        'parts["format"] = float(format_share > 0)',
+        "test_rewards.py::test_parts_are_itemised",
+    ),
+    Mutant(
+        "an empty thought pays",
+        "env/protocol.py",
+        "and bool(think and think.strip())",
+        "and think is not None",
+        "env/test_protocol.py::test_what_pays_for_its_form",
+    ),
+    Mutant(
+        "weights may sum to anything",
+        "types.py",
+        "if abs(total - 1) > 1e-9:",
+        "if total > 10:",
+        "test_rewards.py::test_impossible_weights_are_refused",
+    ),
+    # --- masks
+    Mutant(
+        "observations are trained",
+        "env/tokens.py",
+        "self._append(ids, 0, [None] * len(ids))",
+        "self._append(ids, 1, [None] * len(ids))",
+        "env/test_tokens.py::test_three_turns_by_hand",
+    ),
+    Mutant(
+        "a cut leaves the mask longer than the ids",
+        "env/tokens.py",
+        "        del self.mask[length:]\n",
+        "",
+        "env/test_tokens.py::test_lists_have_one_length_and_the_mask_counts_what_was_sampled",
+    ),
+    Mutant(
+        "a timeout is trained on",
+        "rollout/record.py",
+        'result.status == "timeout"',
+        'result.status == "oom"',
+        "rollout/test_runner.py::test_a_timeout_masks_the_trajectory_and_keeps_its_grade",
+    ),
+    Mutant(
+        "a failed model is a bad trajectory",
+        "rollout/record.py",
+        '("model_error", "infra_error", "grader_error")',
+        '("infra_error", "grader_error")',
+        "rollout/test_runner.py::test_a_failure_is_recorded_and_its_siblings_go_on",
+    ),
+    Mutant(
+        "failures leave the denominator",
+        "rollout/summary.py",
+        '"rates": _rates(trajectories)',
+        '"rates": _rates(scored)',
+        "rollout/test_summary.py::test_failures_of_ours_stay_in_the_denominator",
+    ),
+    Mutant(
+        "the mask is off by one",
+        "train/grpo.py",
+        "[0] * len(ledger.mask) if hidden else ledger.mask",
+        "[0] * len(ledger.mask) if hidden else [0, *ledger.mask[:-1]]",
+        f"{GRPO}::test_the_mask_of_the_trainer_is_the_ledgers",
+        needs_torch=True,
+    ),
+    Mutant(
+        "a masked trajectory keeps its tokens in the loss",
+        "train/grpo.py",
+        "[0] * len(ledger.mask) if hidden else ledger.mask",
+        "ledger.mask",
+        f"{GRPO}::test_a_masked_trajectory_has_no_gradient_at_all",
+        needs_torch=True,
+    ),
+    Mutant(
+        "a masked trajectory stays in its group's baseline",
+        "train/grpo.py",
+        "None if hidden or reward is None else reward.total",
+        "None if reward is None else reward.total",
+        f"{GRPO}::test_advantages_are_those_of_the_group_worked_by_hand",
+        needs_torch=True,
+    ),
+    Mutant(
+        "the end of a turn is not trained",
+        "train/grpo.py",
+        "ids[: ids.index(end_id) + 1], ended=True",
+        "ids[: ids.index(end_id)], ended=True",
+        f"{GRPO}::test_a_generated_row_is_cut_behind_its_end",
+        needs_torch=True,
+    ),
+    Mutant(
+        "a history that the template rewrites is accepted",
+        "train/codec.py",
+        "if self._head(_DIALOGUE) != self._between",
+        "if not self._head(_DIALOGUE) and self._between",
+        "train/test_codec.py::test_a_template_that_rewrites_history_is_refused",
+        needs_torch=True,
+    ),
+]
+
+
+def survives(mutant: Mutant) -> str | None:
+    """Return why a mutant is not caught, or None if its test fails as it should."""
+    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+        source = Path(folder) / "src"
+        shutil.copytree(ROOT / "src", source, ignore=shutil.ignore_patterns("__pycache__"))
+        path = source / "sandmle" / mutant.module
+        text = path.read_text()
+        if text.count(mutant.old) != 1:
+            return f"its place was found {text.count(mutant.old)} times in {mutant.module}"
+        path.write_text(text.replace(mutant.old, mutant.new))
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        result = subprocess.run(
+            [sys.executable, "-m", "pytest", *options, str(ROOT / "tests" / mutant.test)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(source), "OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if result.returncode == 1 and "FAILED tests/" in result.stdout:
+        return None
+    return f"pytest ended with {result.returncode}:\n{result.stdout[-1500:]}"
+
+
+def table() -> str:
+    """Return the text of tests/mutants.md."""
+    lines = [
+        "# Seeded faults",
+        "",
+        "Each is applied to a copy of the source by `python tests/mutants.py`, and its test must",
+        "fail. This page is written by `python tests/mutants.py --write`.",
+        "",
+        "| fault | where | caught by |",
+        "|---|---|---|",
+        *(f"| {m.fault} | `{m.module}` | `{m.test}` |" for m in MUTANTS),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """Run every mutant that this environment can run."""
+    if "--write" in sys.argv:
+        (ROOT / "tests" / "mutants.md").write_text(table())
+        return 0
+    has_torch = find_spec("torch") is not None
+    chosen = [mutant for mutant in MUTANTS if has_torch or not mutant.needs_torch]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        verdicts = list(pool.map(survives, chosen))
+    for mutant, verdict in zip(chosen, verdicts, strict=True):
+        print(f"{'caught' if verdict is None else 'NOT CAUGHT'}: {mutant.fault}")
+        if verdict is not None:
+            print(verdict)
+    caught = sum(verdict is None for verdict in verdicts)
+    print(f"{caught} of {len(chosen)} caught, {len(MUTANTS) - len(chosen)} need torch")
+    return 0 if caught == len(chosen) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
