@@ -192,10 +192,10 @@ MUTANTS = [
         "metrics/test_parity.py::test_parity",
     ),
     Mutant(
-        "queries of one size count once in NDCG",
+        "tied scores keep the order of the file in NDCG",
         "metrics/ranking.py",
-        "k=k) * len(group)",
-        "k=k)",
+        "(query[1:] != query[:-1]) | (score[1:] != score[:-1])",
+        "query[:-1] >= 0",
         "metrics/test_parity.py::test_parity",
     ),
     Mutant(

@@ -181,6 +181,18 @@ def test_parity(name: str) -> None:
         assert ours == pytest.approx(float(SECOND[name](*arrays)), abs=1e-9), (name, seed)
 
 
+def test_ndcg_of_many_queries_is_scikit_learns() -> None:
+    rng = np.random.default_rng(0)
+    for k in (1, 5, 10, 30):
+        relevance, score = rng.integers(0, 4, (60, 20)), rng.integers(0, 9, (60, 20))
+        relevance[:, 0] += 1
+        query = np.repeat(np.array([f"q{i}" for i in range(60)], object), 20)
+        order = rng.permutation(1200)
+        flat = (relevance.ravel()[order], score.ravel()[order], query[order])
+        ours = METRICS.get("ndcg")(flat[0].astype(float), flat[1].astype(float), flat[2], k=k)
+        assert ours == pytest.approx(sk.ndcg_score(relevance, score, k=k), abs=1e-9)
+
+
 def labels(text: str) -> np.ndarray:
     return np.array(list(text), dtype=object)
 
