@@ -20,6 +20,29 @@ def test_interval_is_repeatable_and_empty_data_has_none() -> None:
     assert mean_interval([2.0]) == (2.0, 2.0, 2.0, 1)
 
 
+def test_values_of_one_unit_are_drawn_together() -> None:
+    """Ten copies of each of four values know no more than the four do."""
+    values = [0.0, 1.0, 0.5, 0.7]
+    few = mean_interval(values)
+    many = mean_interval(values * 10, ["a", "b", "c", "d"] * 10)
+    alone = mean_interval(values * 10)
+    assert many.estimate == pytest.approx(few.estimate)
+    assert many.high - many.low == pytest.approx(few.high - few.low, rel=0.1)
+    assert alone.high - alone.low < 0.5 * (few.high - few.low)
+
+
+def test_the_order_of_values_does_not_matter() -> None:
+    values, units = [0.1, 0.9, 0.4, 0.2], ["a", "b", "a", "c"]
+    turned = mean_interval(values[::-1], units[::-1])
+    assert mean_interval(values, units) == pytest.approx(turned)
+    assert mean_interval(values) == pytest.approx(mean_interval(values[::-1]))
+
+
+def test_units_of_unequal_size_count_by_their_values() -> None:
+    estimate, low, high, n = mean_interval([1, 1, 1, 0], ["a", "a", "a", "b"])
+    assert (estimate, low, high, n) == (0.75, 0.0, 1.0, 4)
+
+
 def test_pairing_removes_what_units_share() -> None:
     rng = np.random.default_rng(1)
     base = rng.normal(0, 10, 60)

@@ -2,7 +2,7 @@
 agreement.
 
 numpy and scipy are loaded by the first call. Intervals are percentile bootstraps over units that
-are exchangeable, for us tasks or trajectories; a seed makes them repeatable.
+are exchangeable, for us tasks; a seed makes them repeatable.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,16 @@ class Interval(NamedTuple):
     n: int
 
 
-def mean_interval(values: Sequence[float], level: float = 0.95, seed: int = 0) -> Interval:
+def mean_interval(
+    values: Sequence[float],
+    units: Sequence[str] | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
     """Return the mean of `values` with a percentile bootstrap interval.
+
+    `units` names the unit that each value belongs to: episodes of one task are not independent, so
+    whole units are drawn. Without it every value is a unit of its own. The order does not matter.
 
     >>> mean_interval([1.0, 1.0, 1.0])
     Interval(estimate=1.0, low=1.0, high=1.0, n=3)
@@ -31,8 +39,14 @@ def mean_interval(values: Sequence[float], level: float = 0.95, seed: int = 0) -
     if not len(values):
         return Interval(None, None, None, 0)
     data = np.asarray(values, dtype=float)
+    if units is None:
+        sums, counts = np.sort(data), np.ones(len(data))
+    else:
+        _, unit = np.unique(np.asarray(units, dtype=str), return_inverse=True)
+        sums, counts = np.bincount(unit, weights=data), np.bincount(unit).astype(float)
     rng = np.random.default_rng(seed)
-    means = [data[rng.integers(0, len(data), len(data))].mean() for _ in range(_RESAMPLES)]
+    draws = rng.integers(0, len(sums), (_RESAMPLES, len(sums)))
+    means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(data.mean()), float(low), float(high), len(data))
 
@@ -45,7 +59,7 @@ def paired_difference(
     Raises `ValueError` if the two differ in length.
     """
     pairs = zip(first, second, strict=True)
-    return mean_interval([a - b for a, b in pairs], level, seed)
+    return mean_interval([a - b for a, b in pairs], level=level, seed=seed)
 
 
 def win_rate(first: Sequence[float], second: Sequence[float]) -> float | None:

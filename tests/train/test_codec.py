@@ -25,7 +25,7 @@ def test_appending_gives_the_ids_of_the_whole_conversation(tokenizer) -> None:
     opening = [Message("system", "rules"), Message("user", "task")]
     reply = "<think>\nplan\n</think>\n<submit/>"
     ids = codec.prompt(opening)
-    ids += tokenizer.encode(reply, add_special_tokens=False) + [codec.end_id]
+    ids += [*tokenizer.encode(reply, add_special_tokens=False), codec.end_id]
     ids += codec.observation("status: finished")
     whole = [*opening, Message("assistant", reply), Message("user", "status: finished")]
     assert ids == conversation(tokenizer, whole)

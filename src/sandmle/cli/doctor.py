@@ -1,60 +1,76 @@
 """`sandmle doctor`."""
 
+import logging
 import os
 import platform
+import tempfile
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
 from sandmle.cli.options import AsJson
 from sandmle.cli.output import emit, table
 
-# package -> what it is for
-_OPTIONAL = {
-    "torch": "train grpo: pip install 'sandmle[train]'",
-    "transformers": "train grpo: pip install 'sandmle[train]'",
-    "trl": "train grpo: pip install 'sandmle[train]'",
-}
+_NEEDED = ("sandmle", "numpy", "pandas", "scipy", "scikit-learn")
+_FOR_TRAINING = ("torch", "transformers", "trl")
+_ENABLES = "would enable sandmle train: pip install 'sandmle[train]'"
+
+
+class Fact(NamedTuple):
+    """One thing that works or does not, and what that means."""
+
+    name: str
+    ok: bool
+    detail: str
 
 
 def doctor(as_json: AsJson = False) -> None:
     """Say what works on this machine, and what each missing thing would enable."""
-    facts = [("python", True, platform.python_version()), ("cores", True, str(os.cpu_count()))]
-    facts += [
-        _package(name, "the package itself") for name in ("sandmle", "scikit-learn", "pandas")
+    facts = [
+        Fact("python", True, platform.python_version()),
+        Fact("cores", True, str(os.cpu_count())),
+        *(_package(name, "") for name in _NEEDED),
     ]
     sandboxes = _sandboxes()
-    facts += [(f"sandbox {name}", not fault, fault or open_) for name, fault, open_ in sandboxes]
-    facts += [_package(name, purpose) for name, purpose in _OPTIONAL.items()]
+    optional = [_package(name, _ENABLES) for name in _FOR_TRAINING]
+    works = all(fact.ok for fact in facts) and any(fact.ok for fact in sandboxes)
+    facts += [*sandboxes, *optional]
     if as_json:
-        emit({"ok": True, "facts": [{"name": n, "ok": ok, "detail": d} for n, ok, d in facts]})
+        emit({"ok": works, "facts": [fact._asdict() for fact in facts]})
     else:
-        table(("what", "", "detail"), [(n, "ok" if ok else "missing", d) for n, ok, d in facts])
-    raise typer.Exit(0)
+        rows = [(f.name, "ok" if f.ok else "missing", f.detail) for f in facts]
+        table(("what", "state", "detail"), rows)
+    raise typer.Exit(0 if works else 1)
 
 
-def _package(name: str, purpose: str) -> tuple[str, bool, str]:
+def _package(name: str, missing: str) -> Fact:
     try:
-        return name, True, version(name)
+        return Fact(name, True, version(name))
     except PackageNotFoundError:
-        return name, False, f"for {purpose}"
+        return Fact(name, False, missing)
 
 
-def _sandboxes() -> list[tuple[str, str, str]]:
-    """Make every sandbox for real: its name, why it does not work, and what it leaves open."""
+def _sandboxes() -> list[Fact]:
+    """Run a program in every sandbox: does it work, and what does it leave open?"""
     from sandmle.errors import SandboxError
     from sandmle.sandbox.base import SANDBOXES
+    from sandmle.types import Limits
 
-    found = []
+    logging.getLogger("sandmle").setLevel(logging.ERROR)  # the table says what a warning would
+    facts = []
     for name in SANDBOXES.names():
         try:
             sandbox = SANDBOXES.get(name)()
         except SandboxError as error:
-            found.append((name, str(error), ""))
+            facts.append(Fact(f"sandbox {name}", False, str(error)))
             continue
-        guarantees: dict[str, Any] = sandbox.isolation.model_dump(exclude={"mode", "refused"})
-        missing = [key for key, given in guarantees.items() if not given]
+        with tempfile.TemporaryDirectory() as folder:
+            result = sandbox.open(Path(folder), Limits(wall_s=20)).run("print(6 * 7)")
         sandbox.close()
-        found.append((name, "", f"open: {', '.join(missing)}" if missing else "closed"))
-    return found
+        gaps = [k for k, v in sandbox.isolation.model_dump().items() if v is False]
+        works = result.stdout == "42\n"
+        detail = f"leaves open: {', '.join(gaps)}" if works else result.stderr.strip()[-200:]
+        facts.append(Fact(f"sandbox {name}", works, detail))
+    return facts

@@ -54,7 +54,8 @@ def _gain(relevance: Floats, score: Floats, query: NDArray[np.int64], k: int) ->
     ties = np.flatnonzero(np.r_[True, (query[1:] != query[:-1]) | (score[1:] != score[:-1])])
     size = np.diff(np.r_[ties, n])
     gain = np.add.reduceat(relevance, ties) / size * np.add.reduceat(discount, ties)
-    return np.bincount(query[ties], weights=gain)
+    total: Floats = np.bincount(query[ties], weights=gain).astype(np.float64)
+    return total
 
 
 @metric(

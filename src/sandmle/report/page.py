@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import read_lines, write_atomic
-from sandmle.types import MILESTONES, RunManifest, Trajectory
+from sandmle.types import MILESTONES, REWARD_PARTS, RunManifest, Trajectory
 
 
 def write_page(run: Path, out: Path | None = None) -> Path:
@@ -28,10 +28,11 @@ def write_page(run: Path, out: Path | None = None) -> Path:
         .get_template("run.html.j2")
         .render(
             manifest=manifest,
-            trajectories=list(trajectories.values()),
+            trajectories=[trajectories[name] for name in sorted(trajectories)],
             summary=_json(run / "summary.json"),
             steps=[json.loads(line) for line in read_lines(run / "metrics.jsonl")],
             milestones=MILESTONES,
+            parts=REWARD_PARTS,
         )
     )
     try:

@@ -75,8 +75,9 @@ class RunFolder:
             append_line(self.trajectories_path, to_json(trajectory.model_dump(mode="json")))
 
     def trajectories(self) -> list[Trajectory]:
-        """Return the finished episodes; of one that was played again, the last."""
-        return list({trajectory.id: trajectory for trajectory in self._read()}.values())
+        """Return the finished episodes by id; of one that was played again, the last."""
+        latest = {trajectory.id: trajectory for trajectory in self._read()}
+        return [latest[name] for name in sorted(latest)]
 
     def finished(self) -> set[str]:
         """Return the keys (as JSON) of the episodes that need not be played again."""

@@ -20,30 +20,33 @@ def summarise(trajectories: Sequence[Trajectory], expected: int) -> dict[str, An
     """
     failures = [t for t in trajectories if t.stop_reason in UNSCORABLE]
     scored = [t for t in trajectories if t.stop_reason not in UNSCORABLE]
+    rewarded = [t for t in trajectories if t.reward is not None]
     return {
         "trajectories": len(trajectories),
         "expected": expected,
         "complete": len(scored) == expected,
         "rates": _rates(trajectories),
         "without_failures": _rates(scored),
-        "reward": _interval([t.reward.total for t in trajectories if t.reward is not None]),
-        "reward_parts": _parts(trajectories),
+        "reward": _interval(rewarded, [t.reward.total for t in rewarded if t.reward]),
+        "reward_parts": _parts(rewarded),
         "stop_reasons": dict(Counter(t.stop_reason for t in trajectories)),
         "masked": dict(Counter(t.mask.why for t in trajectories if t.mask.masked)),
         "failures": [{"id": t.id, "error": _error(t)} for t in failures],
-        "turns": _interval([float(len(t.turns)) for t in trajectories]),
-        "seconds_per_turn": {
-            "model": _interval([turn.seconds.model for t in trajectories for turn in t.turns]),
-            "execution": _interval(
-                [turn.seconds.execution for t in trajectories for turn in t.turns]
-            ),
+        "turns": _interval(trajectories, [float(len(t.turns)) for t in trajectories]),
+        "seconds_per_episode": {
+            part: _interval(
+                trajectories, [sum(getattr(u.seconds, part) for u in t.turns) for t in trajectories]
+            )
+            for part in ("model", "execution")
         },
     }
 
 
 def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
     reached = [_reached(t) for t in trajectories]
-    return {name: _interval([float(name in one) for one in reached]) for name in RATES}
+    return {
+        name: _interval(trajectories, [float(name in one) for one in reached]) for name in RATES
+    }
 
 
 def _reached(trajectory: Trajectory) -> set[str]:
@@ -55,14 +58,15 @@ def _reached(trajectory: Trajectory) -> set[str]:
     return {"valid"} | milestones | medal
 
 
-def _parts(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    rewards = [t.reward for t in trajectories if t.reward is not None]
-    names = list(rewards[0].parts) if rewards else []
-    return {name: _interval([r.parts[name] for r in rewards]) for name in names}
+def _parts(rewarded: Sequence[Trajectory]) -> dict[str, Any]:
+    parts = [t.reward.parts for t in rewarded if t.reward]
+    names = list(parts[0]) if parts else []
+    return {name: _interval(rewarded, [one[name] for one in parts]) for name in names}
 
 
-def _interval(values: Sequence[float]) -> dict[str, Any]:
-    estimate, low, high, n = mean_interval(values)
+def _interval(trajectories: Sequence[Trajectory], values: Sequence[float]) -> dict[str, Any]:
+    """Return the mean of a figure that each trajectory has; the interval is over tasks."""
+    estimate, low, high, n = mean_interval(values, [t.task_id for t in trajectories])
     return {"mean": estimate, "low": low, "high": high, "n": n}
 
 

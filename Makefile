@@ -1,0 +1,62 @@
+# make demo   the whole chain: tasks, rollouts, a page, two training steps
+# make test   the tests (no torch)
+# make check  lint, types, layers
+# Everything happens in .venv. CONSTRAINTS= installs the newest versions instead of the pinned ones.
+
+PYTHON ?= python3
+VENV ?= .venv
+CONSTRAINTS ?= -c constraints.txt
+DEMO ?= demo
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+export OMP_NUM_THREADS ?= 1
+
+.PHONY: demo demo-train test check clean
+
+demo: $(VENV)/.core
+	@echo "== four tasks: drawn, solved by their ladders, passed through the gate (half a minute)"
+	$(BIN)/sandmle generate $(DEMO)/tasks --n 4 --seed 0
+	$(BIN)/sandmle tasks check $(DEMO)/tasks
+	@echo "== twenty episodes: each rung of each ladder, in the sandbox (half a minute)"
+	$(BIN)/sandmle rollout $(DEMO)/tasks --policy scripted:ladder --group 5 --out $(DEMO)/ladder
+	$(BIN)/sandmle view $(DEMO)/ladder
+	@$(MAKE) --no-print-directory demo-train
+
+demo-train: $(VENV)/.train
+	@echo "== two steps of GRPO with a tiny random model (it earns nothing yet)"
+	@test -f $(DEMO)/grpo/summary.json || rm -rf $(DEMO)/grpo
+	test -f $(DEMO)/grpo/summary.json || $(BIN)/sandmle train grpo $(DEMO)/tasks \
+		--config recipes/tiny-cpu.toml --out $(DEMO)/grpo
+	$(BIN)/sandmle view $(DEMO)/grpo
+	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/grpo/page.html"
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --ignore tests/train
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) $(DEMO)
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "sandmle needs Python 3.11 or newer: make PYTHON=python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --upgrade pip
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) $(CONSTRAINTS) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) $(CONSTRAINTS) -e '.[dev]'
+	@touch $@
+
+$(VENV)/.train: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) $(CONSTRAINTS) -e '.[train]'
+	@touch $@
