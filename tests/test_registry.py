@@ -33,6 +33,22 @@ def test_a_name_is_taken_once() -> None:
     assert table.get("one") == 1
 
 
+def test_other_packages_add_components(monkeypatch, tmp_path) -> None:
+    """An entry point of an installed distribution is loaded at the first look."""
+    (tmp_path / "plug_in.py").write_text(
+        "import test_registry\ntest_registry.OTHERS.add('two', 2)\n"
+    )
+    info = tmp_path / "plug_in-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: plug-in\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sandmle.numbers]\ntwo = plug_in\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert OTHERS.names() == ["two"]
+
+
+OTHERS: Registry[int] = Registry("number", group="sandmle.numbers")
+
+
 def test_built_in_modules_are_imported_at_the_first_look(monkeypatch, tmp_path) -> None:
     (tmp_path / "late_builtin.py").write_text("import time\ntime.sleep(0.2)\nloaded = True\n")
     monkeypatch.syspath_prepend(str(tmp_path))

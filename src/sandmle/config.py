@@ -34,7 +34,6 @@ class EnvSection(Record):
     feedback: Literal["none", "validity"] = "validity"
     finalize: Literal["last", "last_valid"] = "last"
     observation_chars: int = Field(default=4000, ge=200)
-    context_tokens: int | None = Field(default=None, ge=1)
     wall_s: float | None = Field(default=None, gt=0)
 
 

@@ -8,7 +8,7 @@ in `continuous` mode `skill`, the way from the floor to gold within [0, 1], take
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sandmle.config import RewardSection
 from sandmle.errors import UsageError
@@ -58,6 +58,13 @@ def reward_rule(section: RewardSection) -> RewardRule:
             f"unknown reward {section.preset!r}; {nearest(section.preset, [*PRESETS])}"
         )
     return PRESETS[section.preset]
+
+
+def require_floors(rule: RewardRule, cards: Iterable[TaskCard]) -> None:
+    """Refuse a continuous reward for tasks on which skill has no scale, before any work."""
+    if rule.mode == "continuous":
+        for card in cards:
+            skill(card.milestones.gold, card)
 
 
 def reward(grade: Grade, card: TaskCard, format_share: float, rule: RewardRule) -> Reward | None:

@@ -143,6 +143,12 @@ def test_an_unknown_metric_names_the_nearest(small: Task) -> None:
         Grader(task)
 
 
+def test_an_unknown_parameter_is_refused_at_once(small: Task) -> None:
+    ref = MetricRef(name="accuracy", params={"k": 3})
+    with pytest.raises(UsageError, match="accuracy has no parameter 'k'"):
+        Grader(Task(small.root, small.card.model_copy(update={"metric": ref})))
+
+
 def test_a_task_without_answers_is_told(small: Task) -> None:
     (small.private / "answer.csv").unlink()
     with pytest.raises(TaskError, match=r"answer\.csv: missing"):

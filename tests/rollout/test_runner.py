@@ -166,6 +166,7 @@ def test_a_foreign_folder_is_left_alone(tasks: Path, tmp_path: Path) -> None:
         ("env.scaffold=reakt", "did you mean 'react'"),
         ("sandbox.backend=cool", "did you mean 'cold'"),
         ("reward.preset=papers", "did you mean 'paper'"),
+        ("reward.preset=continuous", "needs a floor"),
         ("corpus.split=test", "no split 'test'"),
     ],
 )
@@ -175,6 +176,12 @@ def test_wrong_names_are_told_before_any_work(
     with pytest.raises(UsageError, match=message):
         run_rollout(config(tasks, override), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+def test_a_start_that_was_killed_is_started_again(tasks: Path, tmp_path: Path) -> None:
+    (tmp_path / "run" / "journal").mkdir(parents=True)
+    (tmp_path / "run" / "config.toml").write_text("half")
+    assert run_rollout(config(tasks, "group=1"), tmp_path / "run")["complete"]
 
 
 def test_no_corpus_is_told() -> None:

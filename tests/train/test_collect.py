@@ -76,6 +76,7 @@ def test_a_full_context_ends_the_episode(collector, tokenizer, corpus) -> None:
     collector.config = collector.config.model_copy(update={"grpo": grpo})
     _, (rollout,) = play(collector, tokenizer, corpus, ["good"])
     assert rollout.trajectory.stop_reason == "context_limit"
+    assert len(rollout.ledger.completion_ids) <= 310
     assert rollout.trajectory.grade.score == 1.0
 
 

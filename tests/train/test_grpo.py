@@ -174,7 +174,7 @@ def test_a_checkpoint_can_be_trained_further(config, tmp_path: Path) -> None:
     [
         ("group=1", "use at least 2"),
         ("policy.name=scripted:nop", "train tiny:SEED or hf:PATH"),
-        ("policy.name=hf:/nothing", "no such folder"),
+        ("policy.name=hf:/nothing", "there is no folder /nothing"),
         ("env.scaffold=aide", "training plays react"),
         ("reward.preset=papers", "did you mean 'paper'"),
         ("sandbox.backend=cool", "did you mean 'cold'"),
@@ -191,7 +191,7 @@ def test_what_cannot_be_trained_is_refused(corpus, tmp_path, override: str, mess
     )
     with pytest.raises(UsageError, match=message):
         train_grpo(settings, tmp_path / "run")
-    assert not (tmp_path / "run" / "trajectories.jsonl").exists()
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_generated_row_is_cut_behind_its_end() -> None:

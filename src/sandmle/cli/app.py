@@ -36,6 +36,9 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:  # a full disk, a file that may not be read
+        say(f"error: {error.filename or 'the system'}: {error.strerror or error}")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

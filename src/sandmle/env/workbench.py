@@ -85,12 +85,12 @@ class Workbench:
     def run_code(self, code: str) -> ExecResult:
         """Run a program, then capture and grade what it left as its submission."""
         result = self._workspace.run(code)
-        if result.status != "infra":
-            self._snapshots.append(self._capture())
         self.journal.event("exec", code=code, result=result.model_dump(mode="json"))
-        if self._snapshots:
-            grade = self._snapshots[-1].grade.model_dump(mode="json")
-            self.journal.event("hidden_grade", sha256=self._snapshots[-1].digest, grade=grade)
+        if result.status != "infra":
+            snapshot = self._capture()
+            self._snapshots.append(snapshot)
+            grade = snapshot.grade.model_dump(mode="json")
+            self.journal.event("hidden_grade", sha256=snapshot.digest, grade=grade)
         return result
 
     @property

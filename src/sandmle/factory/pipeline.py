@@ -1,5 +1,6 @@
 """`generate`: draw a task, run its ladder, pass it through the gate, write it down."""
 
+import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -8,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sandmle import __version__
 from sandmle.errors import SandboxError, TaskError, UsageError
 from sandmle.factory.build import (
     Draw,
     Recipe,
-    classes_of,
     description,
     draw,
     member,
@@ -94,17 +95,15 @@ def generate(
         FAMILIES.get(name)
     _check_folder(out, n, seed, families)
     sandbox = SANDBOXES.get("cold")()
-    funnel: Counter[str] = Counter()
     tasks: list[Task] = []
 
-    def fill(slot: int) -> tuple[Task, Counter[str]]:
+    def fill(slot: int) -> Task:
         return _fill_slot(out, slot, seed, families, sandbox)
 
     try:
         with ThreadPoolExecutor(workers) as pool:
-            for task, counts in pool.map(fill, range(n)):
+            for task in pool.map(fill, range(n)):
                 tasks.append(task)
-                funnel += counts
                 if progress is not None:
                     progress(task, len(tasks), n)
     finally:
@@ -120,7 +119,7 @@ def generate(
             seed=seed,
             mix=dict.fromkeys(families, 1),
             splits=splits,
-            funnel=dict(funnel),
+            funnel=_funnel(tasks),
             root_hash=root_hash(tasks),
         ),
     )
@@ -171,26 +170,34 @@ def _check_folder(out: Path, n: int, seed: int, families: Sequence[str]) -> None
             )
 
 
-def _fill_slot(
-    out: Path, slot: int, seed: int, families: Sequence[str], sandbox: Sandbox
-) -> tuple[Task, Counter[str]]:
+def _fill_slot(out: Path, slot: int, seed: int, families: Sequence[str], sandbox: Sandbox) -> Task:
     plans = [plan(seed, slot, attempt, families) for attempt in range(MAX_ATTEMPTS)]
     for one in plans:
         if (out / one.task_id / CARD).exists():
-            return open_task(out / one.task_id), Counter(resumed=1)
-    counts: Counter[str] = Counter()
+            return open_task(out / one.task_id)  # an earlier run of the same command made it
+    rejected: list[str] = []
     for one in plans:
-        counts["attempts"] += 1
-        files, card, verdict = _attempt(one, sandbox)
-        failed = [check.name for check in verdict.checks if not check.passed]
-        if not failed:
-            counts["accepted"] += 1
-            return write_task(out, card, files), counts
-        counts[f"rejected: {failed[0]}"] += 1
-    raise TaskError(f"slot {slot}: no attempt of {MAX_ATTEMPTS} passed the gate ({dict(counts)})")
+        files, card, verdict = _attempt(one, sandbox, rejected)
+        if verdict.accepted:
+            return write_task(out, card, files)
+        rejected.append(next(check.name for check in verdict.checks if not check.passed))
+    reasons = dict(Counter(rejected))
+    raise TaskError(f"slot {slot}: none of {MAX_ATTEMPTS} attempts passed the gate: {reasons}")
 
 
-def _attempt(plan: Plan, sandbox: Sandbox) -> tuple[dict[str, bytes], TaskCard, Verdict]:
+def _funnel(tasks: Sequence[Task]) -> dict[str, int]:
+    """Count attempts by what became of them; each task records those before it in its slot."""
+    counts = Counter(accepted=len(tasks), attempts=len(tasks))
+    for task in tasks:
+        record = json.loads((task.private / "verification.json").read_bytes())
+        counts["attempts"] += len(record["rejected_before"])
+        counts.update(f"rejected: {reason}" for reason in record["rejected_before"])
+    return dict(counts)
+
+
+def _attempt(
+    plan: Plan, sandbox: Sandbox, rejected: Sequence[str]
+) -> tuple[dict[str, bytes], TaskCard, Verdict]:
     recipe = plan.recipe
     scripts = member(recipe).solutions(target_of(recipe))
     shipped = draw(recipe, plan.seed, plan.n_train, N_TEST)
@@ -209,6 +216,11 @@ def _attempt(plan: Plan, sandbox: Sandbox) -> tuple[dict[str, bytes], TaskCard, 
         files={},
     )
     files |= _private_files(plan, shipped, scripts, card, verdict)
+    record = {
+        "checks": [check.model_dump(mode="json") for check in verdict.checks],
+        "rejected_before": list(rejected),
+    }
+    files["private/verification.json"] = (to_json(record, indent=2) + "\n").encode()
     return files, card, verdict
 
 
@@ -222,9 +234,6 @@ def _trial(
     predictions = {
         script.name: _predict(script, data, schema, answers, sandbox) for script in scripts
     }
-    target = recipe.skin.target.name
-    constants = classes_of(recipe) if recipe_wants_label(recipe) else (0.5,)
-    rows = N_TEST + N_POOL
     ids = read_answers(shipped.answer, "answer.csv", {**schema, "n_rows": N_TEST}, None).ids
     sample = check(shipped.sample_submission, {**schema, "n_rows": N_TEST}, ids)
     return Trial(
@@ -234,14 +243,17 @@ def _trial(
         answers=answers.columns,
         predictions=predictions,
         kinds={script.name: script.kind for script in scripts},
-        constants={f"all {c}": {target: np.full(rows, c, dtype=object)} for c in constants},
+        constants=_constants(recipe, N_TEST + N_POOL),
         sample=sample,
     )
 
 
-def recipe_wants_label(recipe: Recipe) -> bool:
-    """Return whether a submission holds class names rather than numbers."""
-    return METRICS.get(recipe.metric.name).kind.name == "label"
+def _constants(recipe: Recipe, n: int) -> dict[str, dict[str, NDArray[Any]]]:
+    """Return the submissions that say the same of every row."""
+    target = target_of(recipe)
+    if target.wants_score:
+        return {"all 0.5": {target.name: np.full(n, 0.5)}}
+    return {f"all {c}": {target.name: np.full(n, c, dtype=object)} for c in target.classes}
 
 
 def _predict(
@@ -285,13 +297,11 @@ def _private_files(
     plan: Plan, shipped: Draw, scripts: Sequence[Script], card: TaskCard, verdict: Verdict
 ) -> dict[str, bytes]:
     levels = {f"{name}_threshold": value for name, value in thresholds(card.milestones).items()}
-    checks = [check.model_dump(mode="json") for check in verdict.checks]
     texts = {
         "spec.json": to_json(_spec(plan, verdict).model_dump(mode="json"), indent=2) + "\n",
         "threshold.json": to_json(levels, indent=2) + "\n",
         "evaluator.py": render_evaluator(card),
         "generate_task_env.py": STUB.format(version=__version__),
-        "verification.json": to_json({"accepted": True, "checks": checks}, indent=2) + "\n",
         **{f"solutions/{s.order:02d}-{s.name}.py": s.code for s in scripts},
     }
     files = {f"private/{name}": text.encode() for name, text in texts.items()}

@@ -23,6 +23,9 @@ main(Path(__file__).with_name("spec.json"))
 '''
 
 
+_FRESH = 2**32 - 1  # in the place of a slot number, so that no shipped task has the same stream
+
+
 def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     """Write train, test, sample_submission, answer and description into `--out`."""
     spec = TaskSpec.model_validate_json(spec_path.read_bytes())
@@ -34,7 +37,7 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--n-test", type=int, default=size.n_test)
     options = parser.parse_args(arguments)
     recipe = Recipe.model_validate(spec.parameters)
-    seed = spec.seed if options.seed is None else (options.seed,)
+    seed = spec.seed if options.seed is None else (options.seed, _FRESH, 0)
     tables = draw(recipe, seed, options.n_train, options.n_test)
     text = description(recipe, options.n_train, options.n_test, tables.sample_submission)
     options.out.mkdir(parents=True, exist_ok=True)

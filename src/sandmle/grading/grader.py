@@ -113,6 +113,7 @@ class Grader:
         self.task = task
         self._schema = task.card.submission.model_dump()
         metric = METRICS.get(task.card.metric.name)
+        metric.check_params(task.card.metric.params)
         self._metric = metric
         self._params = {**metric.params, **task.card.metric.params}
         if metric.direction != task.card.milestones.direction:

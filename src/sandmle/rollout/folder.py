@@ -5,7 +5,6 @@ The folder is the state of the run: the same command finds in it what is finishe
 
 import os
 import platform
-import sys
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -18,6 +17,9 @@ from sandmle.errors import TaskError, UsageError
 from sandmle.files import append_line, read_lines, to_json, write_atomic
 from sandmle.rollout.record import UNSCORABLE, EpisodeKey, versions
 from sandmle.types import RunManifest, Trajectory
+
+# what a run that was killed while it started may have left
+_STARTED = {"journal", "submissions", "tokens", "config.toml"}
 
 
 class RunFolder:
@@ -48,7 +50,7 @@ class RunFolder:
         if (self.root / "run.json").exists():
             self._check_same(config, corpus_hash)
             return
-        if self.root.exists() and any(self.root.iterdir()):
+        if self.root.exists() and {path.name for path in self.root.iterdir()} - _STARTED:
             raise UsageError(f"{self.root}: is not empty and holds no run; choose another folder")
         try:
             for name in ("journal", "submissions", "tokens"):
@@ -61,7 +63,7 @@ class RunFolder:
                 corpus_hash=corpus_hash,
                 versions=versions(),
                 started=datetime.now(UTC).isoformat(timespec="seconds"),
-                host={"system": platform.platform(), "cores": os.cpu_count(), "argv0": sys.argv[0]},
+                host={"system": platform.platform(), "cores": os.cpu_count()},
             )
             write_atomic(self.root / "run.json", to_json(manifest.model_dump(), indent=2) + "\n")
         except OSError as error:

@@ -12,7 +12,7 @@ from sandmle.env.journal import Journal
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.errors import GradingError, ModelError, SandboxError, TaskError, UsageError
 from sandmle.files import to_json, write_atomic
-from sandmle.rewards import reward_rule
+from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder, key_text
 from sandmle.rollout.policies import Policy, open_policy
 from sandmle.rollout.record import EpisodeKey, episode_seed, make_trajectory
@@ -78,6 +78,7 @@ def prepare(config: Config) -> Stage:
     policy = open_policy(config.policy.name)
     rule = reward_rule(config.reward)
     corpus = open_tasks(config)
+    require_floors(rule, [task.card for task in corpus])
     policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
     return Stage(config, corpus, policy, scaffold, rule)
 

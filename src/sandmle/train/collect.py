@@ -126,6 +126,7 @@ class Collector:
         for episode in active:
             if episode.room(budget) < turn:
                 episode.env.stop("context_limit")
+                episode.ledger.truncate(budget)  # an observation that nobody will answer
         active = [episode for episode in active if not episode.env.done]
         if not active:
             return

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sandmle.config import Config
 from sandmle.errors import MissingExtraError, UsageError
 from sandmle.files import append_line, to_json, write_atomic
-from sandmle.rewards import reward_rule
+from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.runner import open_tasks
 from sandmle.rollout.summary import summarise
@@ -85,7 +85,12 @@ def prepare(config: Config) -> Plan:
     if sort not in ("tiny", "hf") or not argument:
         raise UsageError(f"policy {config.policy.name!r}: train tiny:SEED or hf:PATH")
     SANDBOXES.get(config.sandbox.backend)
-    return Plan(open_tasks(config), reward_rule(config.reward))
+    if sort == "hf" and not Path(argument).is_dir():
+        raise UsageError(f"policy {config.policy.name}: there is no folder {argument}")
+    rule = reward_rule(config.reward)
+    corpus = open_tasks(config)
+    require_floors(rule, [task.card for task in corpus])
+    return Plan(corpus, rule)
 
 
 def make_trainer(
@@ -98,7 +103,11 @@ def make_trainer(
     progress: Progress | None = None,
     trainer_class: Any = None,
 ) -> Any:
-    """Build the trainer; `sampler` generates instead of the model itself if one is given."""
+    """Build the trainer.
+
+    `sampler` generates instead of the model itself if one is given; `trainer_class` may be a
+    subclass of `GRPOTrainer`.
+    """
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
     from datasets import Dataset
@@ -269,8 +278,6 @@ def _load(config: Config, corpus: Corpus) -> tuple[Any, Any]:
         return tokenizer, tiny_model(tokenizer, int(argument))
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    if not Path(argument).is_dir():
-        raise UsageError(f"policy hf:{argument}: there is no such folder")
     return AutoTokenizer.from_pretrained(argument), AutoModelForCausalLM.from_pretrained(argument)
 
 
