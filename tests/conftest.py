@@ -1,14 +1,30 @@
 """Fixtures that several files share. Generated tasks are made once a test process."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from sandmle.factory.pipeline import generate
 from sandmle.sandbox.base import SANDBOXES, Sandbox
 from sandmle.tasks.corpus import Corpus
 from sandmle.tasks.folder import Task
+
+# a busy machine is no failure, and a red test must be red again when it is looked at
+settings.register_profile("here", deadline=None, derandomize=True)
+settings.load_profile("here")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep what killed processes and hostile programs leave behind out of the machine's /tmp."""
+    folder = str(tmp_path_factory.mktemp("tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tempfile, "tempdir", folder)
+        patch.setenv("TMPDIR", folder)
+        yield
 
 
 @pytest.fixture(scope="session")

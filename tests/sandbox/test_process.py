@@ -104,7 +104,7 @@ def test_the_clock_is_ours(either: Sandbox, public: Path, code: str) -> None:
     result = workspace.run("print('begun', flush=True)\n" + code.replace("MARKER", marker))
     assert result.status == "timeout"
     assert result.stdout == "begun\n"
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 60, "the program would have run for minutes"
     assert alive(marker) == []
 
 
@@ -176,6 +176,7 @@ def test_workspaces_share_nothing(either: Sandbox, public: Path) -> None:
         "import os; os.chmod('.', 0)",
         "import os; os.mkdir('a'); os.chmod('input', 0o700); os.rename('input', 'a/input')",
         "import os; os.rename(os.getcwd(), os.getcwd() + '-moved')",
+        "import os; r = os.path.dirname(os.getcwd()); os.rename(r, r + '-moved')",
         "import os; os.unlink('script.py'); os.symlink('/etc/passwd', 'script.py')",
         "import os; os.unlink('script.py'); os.mkdir('script.py'); open('script.py/x', 'w')",
     ],

@@ -125,7 +125,7 @@ class ProcessWorkspace:
         for folder in (self.work, self._root / "home", self._root / "tmp"):
             if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
                 folder.unlink()
-            folder.mkdir(mode=0o700, exist_ok=True)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             folder.chmod(0o700)
         copy = self.work / "input"
         if copy.is_symlink() or not copy.is_dir():
