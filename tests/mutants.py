@@ -86,7 +86,7 @@ MUTANTS = [
     Mutant(
         "probabilities need not add up",
         SUBMISSION,
-        "ROW_SUM_TOLERANCE = 1e-3",
+        "ROW_SUM_TOLERANCE = 1e-3 + 1e-9",
         "ROW_SUM_TOLERANCE = 1e3",
         MALFORMED,
     ),
@@ -100,15 +100,15 @@ MUTANTS = [
     Mutant(
         "a byte-order mark becomes part of the first name",
         SUBMISSION,
-        'text = data.decode("utf-8-sig")',
-        'text = data.decode("utf-8")',
+        'encoding="utf-8-sig", newline=""',
+        'encoding="utf-8", newline=""',
         f"{REPORTS}::test_fr04_a_byte_order_mark_is_no_part_of_a_name",
     ),
     Mutant(
         "rows of another length are let through",
         SUBMISSION,
-        "wrong = [i for i, row in enumerate(rows) if len(row) != len(header)]",
-        "wrong = [i for i, row in enumerate(rows) if len(row) < len(header)]",
+        "if len(row) != width:",
+        "if len(row) < width:",
         f"{REPORTS}::test_fr05_a_trailing_comma_does_not_shift_columns",
     ),
     Mutant(
@@ -121,8 +121,8 @@ MUTANTS = [
     Mutant(
         "hard links are read",
         "files.py",
-        "if status.st_nlink != 1:",
-        "if status.st_nlink < 1:",
+        "if only_name and named.st_nlink != 1:",
+        "if only_name and named.st_nlink < 1:",
         "test_files.py::test_what_is_not_a_plain_file_is_refused",
     ),
     Mutant(

@@ -76,6 +76,33 @@ def test_safe_read(tmp_path: Path) -> None:
         safe_read(tmp_path, "sub/nothing", 3)
 
 
+def test_hard_links_are_fine_where_nobody_can_have_planted_them(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(b"abc")
+    (tmp_path / "g").hardlink_to(tmp_path / "f")
+    assert safe_read(tmp_path, "g", 3, only_name=False) == b"abc"
+    with pytest.raises(UnsafeFile, match="2 hard links"):
+        safe_read(tmp_path, "g", 3)
+
+
+def test_a_name_swapped_between_two_calls_is_not_read(tmp_path: Path, monkeypatch) -> None:
+    """The hard link is gone when the handle is asked, so the handle must not be what is asked."""
+    (tmp_path / "secret").write_bytes(b"secret")
+    path = tmp_path / "submission.csv"
+    path.hardlink_to(tmp_path / "secret")
+    opened = os.open
+
+    def swap(name, flags, *more, **options):
+        handle = opened(name, flags, *more, **options)
+        if name == "submission.csv":
+            path.unlink()
+            path.write_bytes(b"mine")
+        return handle
+
+    monkeypatch.setattr(os, "open", swap)
+    with pytest.raises(UnsafeFile, match="replaced"):
+        safe_read(tmp_path, "submission.csv", 100)
+
+
 def unsafe(kind: str, root: Path) -> str:
     secret = root.parent / "secret"
     secret.write_text("answers")
@@ -96,6 +123,9 @@ def unsafe(kind: str, root: Path) -> str:
     elif kind == "file as folder":
         path.write_text("x")
         return "f/secret"
+    elif kind == "root is a file":
+        root.rmdir()
+        root.write_text("x")
     elif kind == "parent":
         return "../secret"
     elif kind == "absolute":
@@ -113,7 +143,7 @@ def open_files() -> int:
     "kind",
     [
         "link", "dangling link", "hard link", "fifo", "folder", "linked folder", "file as folder",
-        "parent", "absolute", "nothing",
+        "root is a file", "parent", "absolute", "nothing",
     ],
 )  # fmt: skip
 def test_what_is_not_a_plain_file_is_refused(tmp_path: Path, kind: str) -> None:

@@ -148,6 +148,7 @@ def test_rules_from_a_configuration() -> None:
         ("cumulative", {"format": 0.5, "medal": 0.5}, "unknown reward part 'medal'"),
         ("cumulative", {"format": 0.5, "skill": 0.5}, "continuous mode only"),
         ("continuous", {"skill": 0.5, "gold": 0.5}, "not for milestones"),
+        ("exclusive", {"execute": 0.2, "bronze": 0.8}, "pays less"),
     ],
 )
 def test_impossible_weights_are_refused(mode: str, weights: dict[str, float], message: str) -> None:

@@ -55,8 +55,12 @@ def test_a_grade_has_a_score_exactly_when_it_is_ok() -> None:
     for status in ("missing", "invalid", "grader_error"):
         with pytest.raises(ValidationError, match="exactly when"):
             Grade(status=status, score=0.0)
+    reached = dict.fromkeys(("median", "bronze", "silver", "gold"), False)
+    assert Grade(status="ok", score=0.5, reached=reached)
     with pytest.raises(ValidationError):
-        Grade(status="ok", score=float("nan"))
+        Grade(status="ok", score=float("nan"), reached=reached)
+    with pytest.raises(ValidationError, match="exactly when"):
+        Grade(status="ok", score=0.5)
 
 
 def test_mutations_are_at_most_three(task: Task) -> None:

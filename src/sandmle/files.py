@@ -70,50 +70,64 @@ def read_lines(path: Path) -> Iterator[str]:
                 yield line[:-1]
 
 
-def safe_read(root: Path, name: str, limit: int) -> bytes:
+def safe_read(root: Path, name: str, limit: int, only_name: bool = True) -> bytes:
     """Read one plain file below `root` that somebody else may have tampered with.
 
-    Every step of `name` is opened without following links; the file must be regular, have one
-    name only (a hard link could point at a file that was never meant to be shown) and hold at most
-    `limit` bytes, also when it grows while it is read.
+    Every step of `name` is opened without following links; the file must be regular and hold at
+    most `limit` bytes, also when it grows while it is read. With `only_name` it must have no other
+    name: a hard link could point at a file that was never meant to be shown.
 
     Raises `FileNotFoundError` if nothing is there and `UnsafeFile` if what is there is not that.
     """
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts:
         raise UnsafeFile(f"{name!r} is not a path below the workspace")
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    handle = -1
     try:
-        for number, part in enumerate(parts):
-            try:
-                last = number == len(parts) - 1
-                inner = os.open(part, flags | (0 if last else os.O_DIRECTORY), dir_fd=handle)
-            except FileNotFoundError:
-                raise
-            except OSError as error:
-                raise UnsafeFile(f"{name!r} is not a plain file ({error.strerror})") from error
+        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        for part in parts[:-1]:
+            inner = _open_plainly(handle, part, os.O_DIRECTORY)
             os.close(handle)
             handle = inner
-        return _read_regular(handle, name, limit)
+        return _read_regular(handle, parts[-1], limit, only_name)
+    except UnsafeFile as error:
+        raise UnsafeFile(f"{name!r} {error}") from None
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UnsafeFile(f"{name!r} is not a plain file ({error.strerror})") from error
+    finally:
+        if handle >= 0:
+            os.close(handle)
+
+
+def _open_plainly(folder: int, name: str, flags: int = 0) -> int:
+    flags |= os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    return os.open(name, flags, dir_fd=folder)
+
+
+def _read_regular(folder: int, name: str, limit: int, only_name: bool) -> bytes:
+    handle = _open_plainly(folder, name)
+    try:
+        opened = os.fstat(handle)
+        if not stat.S_ISREG(opened.st_mode):
+            raise UnsafeFile("is not a regular file")
+        # one answer, about the name: what it is now, and how many names that has
+        named = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino):
+            raise UnsafeFile("was replaced while it was opened")
+        if only_name and named.st_nlink != 1:
+            raise UnsafeFile(f"has {named.st_nlink} hard links; write a file of its own")
+        blocks: list[bytes] = []
+        size = 0
+        while block := os.read(handle, 1 << 20):
+            size += len(block)
+            if size > limit:
+                raise UnsafeFile(f"is larger than the limit of {limit:,} bytes")
+            blocks.append(block)
+        return b"".join(blocks)
     finally:
         os.close(handle)
-
-
-def _read_regular(handle: int, name: str, limit: int) -> bytes:
-    status = os.fstat(handle)
-    if not stat.S_ISREG(status.st_mode):
-        raise UnsafeFile(f"{name!r} is not a regular file")
-    if status.st_nlink != 1:
-        raise UnsafeFile(f"{name!r} has {status.st_nlink} hard links; write a file of its own")
-    blocks: list[bytes] = []
-    size = 0
-    while block := os.read(handle, 1 << 20):
-        size += len(block)
-        if size > limit:
-            raise UnsafeFile(f"{name!r} is larger than the limit of {limit:,} bytes")
-        blocks.append(block)
-    return b"".join(blocks)
 
 
 def render(package: str, name: str, **values: Any) -> str:

@@ -4,10 +4,11 @@ A record that is written to disk on its own carries `schema_version`; a reader o
 refuses it instead of guessing. Floats are finite everywhere: a value that does not exist is `None`.
 """
 
+import json
 import math
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 Direction = Literal["max", "min"]
 GradeStatus = Literal["ok", "missing", "invalid", "grader_error"]
@@ -27,6 +28,14 @@ StopReason = Literal[
 
 MILESTONES = ("median", "bronze", "silver", "gold")
 REWARD_PARTS = ("format", "execute", *MILESTONES, "skill")
+
+
+def _strict(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    json.dumps(value, allow_nan=False)  # JSON has no NaN, and neither has a file of ours
+    return value
+
+
+JsonDict = Annotated[dict[str, JsonValue], AfterValidator(_strict)]
 
 
 class Record(BaseModel):
@@ -68,7 +77,7 @@ class TaskDNA(Record):
     dataset_stats: DatasetStats
     target_info: TargetInfo
     features: tuple[Feature, ...]
-    extra: dict[str, JsonValue] = {}
+    extra: JsonDict = {}
 
 
 class Scenario(Record):
@@ -83,7 +92,7 @@ class Mutation(Record):
     """One systematic degradation of the data; `recovery` says in a sentence how to undo it."""
 
     name: str
-    parameters: dict[str, JsonValue]
+    parameters: JsonDict
     recovery: str
 
 
@@ -134,7 +143,7 @@ class TaskSpec(Record):
     evaluation_specs: EvaluationSpecs
     seed: tuple[int, ...]
     provenance: Provenance
-    parameters: dict[str, JsonValue] = {}
+    parameters: JsonDict = {}
     blank_target: bool = False
 
 
@@ -206,7 +215,7 @@ class MetricRef(Record):
     """A metric by name, with its parameters."""
 
     name: str
-    params: dict[str, JsonValue] = {}
+    params: JsonDict = {}
 
 
 class Rung(Record):
@@ -303,8 +312,9 @@ class Grade(Record):
 
     @model_validator(mode="after")
     def _score_means_ok(self) -> Self:
-        if (self.status == "ok") != (self.score is not None):
-            raise ValueError("a grade has a score exactly when its status is ok")
+        scored = self.score is not None, set(self.reached) == set(MILESTONES)
+        if scored != ((True, True) if self.status == "ok" else (False, False)):
+            raise ValueError("a grade has a score and milestones exactly when its status is ok")
         return self
 
 
@@ -330,6 +340,8 @@ class RewardRule(Record):
         total = math.fsum(rest) + (max(tiers) if self.mode == "exclusive" else math.fsum(tiers))
         if abs(total - 1) > 1e-9:
             raise ValueError(f"the reward weights sum to {total:.6g}, not to 1")
+        if self.mode == "exclusive" and tiers != sorted(tiers):
+            raise ValueError("a better milestone pays less than a worse one")
         if self.mode == "continuous" and any(tiers):
             raise ValueError("a continuous reward pays for skill, not for milestones")
         if self.mode != "continuous" and self.weights.get("skill"):
@@ -418,7 +430,7 @@ class Trajectory(Record):
     k: int
     scaffold: str
     policy: str
-    sampling: dict[str, JsonValue] = {}
+    sampling: JsonDict = {}
     seed: int
     feedback: Feedback
     isolation: Isolation
@@ -443,4 +455,4 @@ class RunManifest(Record):
     corpus_hash: str
     versions: dict[str, str]
     started: str
-    host: dict[str, JsonValue]
+    host: JsonDict

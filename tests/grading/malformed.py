@@ -133,6 +133,11 @@ FILES: dict[str, Fault] = {
     "html": raw(b"<!doctype html><html><body>login, please</body></html>"),
     "unclosed_quote": lambda rows: text(rows) + b'"c-5,cat\n',
     "text_after_quote": lambda rows: text(rows).replace(b"010", b'"010"x'),
+    "cr_and_lf_mixed": lambda rows: text(rows).replace(b"a-3", b"a\r-3"),
+    "far_too_many_rows": lambda rows: text([*rows, *[rows[1]] * 3000]),
+    "only_a_byte_order_mark": raw(b"\xef\xbb\xbf"),
+    "blank_first_line": lambda rows: b"\n" + text(rows),
+    "double_byte_order_mark": lambda rows: b"\xef\xbb\xbf" * 2 + text(rows),
     "long_line": lambda rows: text(rows) + b"x" * 1_000_000 + b"\n",
     "over_the_size_limit": lambda rows: text(rows) + b"x" * MAX_BYTES,
     "trailing_comma": lambda rows: text([rows[0], *([*row, ""] for row in rows[1:])]),
@@ -176,6 +181,7 @@ NUMBERS: dict[str, Fault] = {
         "decimal_comma": '"0,5"', "blank": " ", "padded": " 0.5 ", "two": "0.5 0.5",
         "wide_digits": "０.５", "bool": "True", "plus_plus": "++1", "list": '"[0.5]"',
         "formula": "=1+1", "date": "2026-01-01", "fraction": "1/2",
+        "digits_then_letter": "1" * 100_000 + "x",
     }.items()
 }  # fmt: skip
 
@@ -192,7 +198,8 @@ LISTS: dict[str, Fault] = {
     f"list_{name}": cell(value)
     for name, value in {
         "empty": "", "blank": "  ", "unknown": "cat horse", "repeated": "cat cat",
-        "too_many": "cat dog owl ant bee fly", "commas": '"cat,dog"',
+        "too_many": "cat dog owl ant bee fly", "commas": '"cat,dog"', "tab": "cat\tdog",
+        "hard_space": "cat\xa0dog", "newline": '"cat\ndog"',
     }.items()
 }  # fmt: skip
 
@@ -235,6 +242,8 @@ def malformed() -> Iterator[tuple[str, str, bytes]]:
 HARMLESS: dict[str, Fault] = {
     "bom": lambda rows: b"\xef\xbb\xbf" + text(rows),
     "crlf": lambda rows: text(rows, end="\r\n"),
+    "cr": lambda rows: text(rows, end="\r"),
+    "many_blank_lines_at_end": lambda rows: text(rows) + b"\n" * 1_000_000,
     "no_newline_at_end": lambda rows: text(rows)[:-1],
     "blank_lines_at_end": lambda rows: text(rows) + b"\n\n",
     "rows_reversed": lambda rows: text([rows[0], *rows[:0:-1]]),

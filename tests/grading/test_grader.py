@@ -149,6 +149,28 @@ def test_an_unknown_parameter_is_refused_at_once(small: Task) -> None:
         Grader(Task(small.root, small.card.model_copy(update={"metric": ref})))
 
 
+@pytest.mark.parametrize("metric", ["rmse", "roc_auc", "map"])
+def test_a_schema_that_the_metric_cannot_score_is_refused(small: Task, metric: str) -> None:
+    card = small.card.model_copy(update={"metric": MetricRef(name=metric)})
+    direction = METRICS.get(metric).direction
+    turned = card.milestones.model_copy(update={"direction": direction})
+    with pytest.raises(TaskError, match=f"{metric} cannot score 'label'"):
+        Grader(Task(small.root, card.model_copy(update={"milestones": turned})))
+
+
+def test_linked_answers_are_not_read(small: Task, tmp_path: Path) -> None:
+    (small.private / "answer.csv").rename(tmp_path / "answer.csv")
+    (small.private / "answer.csv").symlink_to(tmp_path / "answer.csv")
+    with pytest.raises(TaskError, match=r"answer\.csv"):
+        Grader(small)
+
+
+def test_repeated_labels_among_the_answers_are_our_fault(tmp_path: Path) -> None:
+    task = build_task(tmp_path, "id,label\na,cat cat\n", "map", ("cat", "dog"))
+    with pytest.raises(GradingError, match="'cat cat' is no answer"):
+        Grader(task)
+
+
 def test_a_task_without_answers_is_told(small: Task) -> None:
     (small.private / "answer.csv").unlink()
     with pytest.raises(TaskError, match=r"answer\.csv: missing"):
@@ -176,7 +198,7 @@ def _source() -> None:
 
 
 def test_titles_cannot_break_the_evaluator(small: Task) -> None:
-    card = small.card.model_copy(update={"title": 'A """ quote \\ and \\N'})
+    card = small.card.model_copy(update={"title": 'A """ quote \\ and \\N and \0 \n'})
     compile(render_evaluator(card), "evaluator.py", "exec")
 
 
@@ -202,6 +224,11 @@ def test_checks_of_a_good_task(task: Task) -> None:
         ),
         (lambda root: (root / "public/description.md").write_text("Hello."), "columns_described"),
         (lambda root: (root / "private/answer.csv").write_text("x"), "answers_readable"),
+        (lambda root: (root / "public/description.md").unlink(), "columns_described"),
+        (lambda root: (root / "public/test.csv").write_bytes(b"\xff"), "ids_match_and_survive"),
+        (lambda root: (root / "public/test.csv").write_text("id,x\na"), "ids_match_and_survive"),
+        (lambda root: (root / "private/threshold.json").write_text("[" * 9999), "thresholds_agree"),
+        (lambda root: (root / "public/sample_submission.csv").unlink(), "sample_valid"),
     ],
 )
 def test_each_check_fails_for_its_own_reason(small: Task, damage, name: str) -> None:

@@ -6,6 +6,7 @@ where ours is written out, the second one is scikit-learn's.
 
 import itertools
 import math
+import sys
 import warnings
 
 import numpy as np
@@ -267,6 +268,19 @@ UNDEFINED = [
 def test_degenerate_truth_is_refused(name: str, arrays: tuple) -> None:
     with pytest.raises(GradingError):
         METRICS.get(name)(*arrays)
+
+
+def test_extreme_values_have_finite_scores() -> None:
+    r2 = METRICS.get("r2")
+    assert r2(floats(1e-60, 2e-60, 0), floats(1e100, 0, 0)) == -sys.float_info.max
+    assert r2(floats(1e-200, 3e-200, 0), floats(1e-200, 3e-200, 0)) == 1.0
+    assert METRICS.get("rmse")(floats(1e-200, 0), floats(0, 0)) == pytest.approx(
+        1e-200 / math.sqrt(2)
+    )
+    assert METRICS.get("rmse")(floats(1e100, 0), floats(-1e100, 0)) == pytest.approx(
+        math.sqrt(2) * 1e100
+    )
+    assert METRICS.get("mae")(floats(1e100), floats(-1e100)) == 2e100
 
 
 def test_unknown_parameters_are_refused() -> None:

@@ -195,6 +195,16 @@ def test_a_broken_task_does_not_stop_the_others(tasks: Path, tmp_path: Path) -> 
     assert summary["trajectories"] == summary["expected"] == 2
 
 
+def test_a_task_that_cannot_be_played_is_recorded(tasks: Path, tmp_path: Path) -> None:
+    (tasks / "one" / "public" / "train.csv").unlink()
+    (tasks / "one" / "public" / "train.csv").symlink_to("../private/answer.csv")
+    run_rollout(config(tasks, "group=1"), tmp_path / "run")
+    by_id = {t.id: t for t in RunFolder(tmp_path / "run").trajectories()}
+    assert by_id["one.0"].error.boundary == "task"
+    assert by_id["one.0"].reward is None
+    assert by_id["two.0"].stop_reason == "submitted"
+
+
 class Failing:
     """A policy whose model fails for member 1 of each group, as a server might."""
 

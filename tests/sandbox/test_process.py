@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from sandmle.errors import TaskError
 from sandmle.files import UnsafeFile
 from sandmle.sandbox.base import SANDBOXES, Sandbox, Workspace
 from sandmle.types import Limits
@@ -163,6 +164,16 @@ def test_input_is_a_copy(workspace: Workspace, public: Path) -> None:
     name = "'input/train.csv'"
     workspace.run(f"import os; os.chmod({name}, 0o666); open({name}, 'w').write('x')")
     assert (public / "train.csv").read_text().startswith("id,x,y")
+
+
+@pytest.mark.parametrize("target", ["../secret.csv", "/etc/hostname", "nothing"])
+def test_links_among_the_public_files_are_not_followed(
+    either: Sandbox, public: Path, target: str
+) -> None:
+    (public.parent / "secret.csv").write_text("secret")
+    (public / "more.csv").symlink_to(target)
+    with pytest.raises(TaskError, match=r"more\.csv: not a plain file"):
+        either.open(public, Limits())
 
 
 def test_workspaces_share_nothing(either: Sandbox, public: Path) -> None:

@@ -59,6 +59,18 @@ def test_a_broken_index_is_told(tmp_path: Path) -> None:
     (tmp_path / "corpus.json").write_text('{"name": 3}')
     with pytest.raises(TaskError, match=r"corpus\.json"):
         open_corpus(tmp_path)
+    (tmp_path / "corpus.json").unlink()
+    (tmp_path / "corpus.json").mkdir()
+    with pytest.raises(TaskError, match=r"corpus\.json: cannot be read"):
+        open_corpus(tmp_path)
+
+
+def test_a_linked_copy_does_not_count_twice(tmp_path: Path) -> None:
+    task = build_task(tmp_path, ANSWERS, classes=("0", "1"))
+    (tmp_path / "again").symlink_to(task.root)
+    corpus = open_corpus(tmp_path)
+    assert len(corpus) == 1
+    assert "rename it to small-task" in corpus.broken[0].reason
 
 
 def test_splits_are_those_of_the_index(corpus: Corpus) -> None:

@@ -19,6 +19,23 @@ def small(parent: Path, **options) -> Task:
     return build_task(parent, ANSWERS, classes=("0", "1"), **options)
 
 
+def link(path: Path) -> None:
+    """Put a link to itself, moved away, in the place of a file or folder."""
+    elsewhere = path.parents[2] / f"elsewhere-{path.name}"
+    path.rename(elsewhere)
+    path.symlink_to(elsewhere)
+
+
+def fifo(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+
+
 def test_write_and_open(tmp_path: Path) -> None:
     written = small(tmp_path)
     opened = open_task(tmp_path / "small-task")
@@ -83,16 +100,43 @@ def test_every_change_is_found(tmp_path: Path, damage, fault: str) -> None:
         (lambda root: (root / "task.json").write_text("{"), "Invalid JSON"),
         (lambda root: (root / "task.json").write_text("{}"), "Field required"),
         (lambda root: shutil.rmtree(root / "private"), "private: missing"),
+        (lambda root: link(root / "private"), "not a plain folder"),
+        (lambda root: link(root / "public"), "not a plain folder"),
+        (lambda root: link(root / "task.json"), "cannot be read"),
+        (lambda root: fifo(root / "task.json"), "not a regular file"),
+        (lambda root: edit(root / "task.json", '"params": {}', '"params": {"k": NaN}'), "params"),
+        (lambda root: edit(root / "task.json", '"gold": 0.8', '"gold": NaN'), "gold"),
         (lambda root: root.rename(root.with_name("renamed")), "not the task's id"),
     ],
 )
 def test_a_broken_folder_is_told_with_path_and_reason(tmp_path: Path, damage, reason: str) -> None:
-    task = small(tmp_path)
+    task = small(tmp_path / "c")
     damage(task.root)
-    root = next(path for path in tmp_path.iterdir())
+    root = next(path for path in (tmp_path / "c").iterdir())
     with pytest.raises(TaskError, match=reason) as caught:
         open_task(root)
     assert str(root) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("private/spec.json", lambda task: task.spec),
+        ("private/solutions/00-a.py", lambda task: task.solutions()),
+        ("public/description.md", lambda task: task.description),
+    ],
+)
+@pytest.mark.parametrize("content", [b"\xff\xfe", None])
+def test_files_that_cannot_be_read_are_told(tmp_path: Path, name: str, use, content) -> None:
+    task = small(tmp_path / "c", solutions={"00-a": "print(1)"})
+    path = task.root / name
+    path.unlink(missing_ok=True)
+    if content is None:
+        path.symlink_to(task.private / "answer.csv")
+    else:
+        path.write_bytes(content)
+    with pytest.raises(TaskError, match=path.name):
+        use(task)
 
 
 def test_a_newer_schema_is_refused(tmp_path: Path) -> None:

@@ -75,6 +75,53 @@ def test_labels_that_are_whole_numbers_may_end_in_point_zero() -> None:
     assert label_speller(("0", "x"))("0.0") is None
 
 
+@pytest.mark.parametrize(
+    ("row", "valid"),
+    [
+        ("0.333,0.333,0.333", True),
+        ("0.334,0.334,0.333", True),
+        ("0.999,0,0", True),
+        ("0.3,0.3,0.399", True),
+        ("0.998,0,0", False),
+        ("0.334,0.334,0.334", False),
+    ],
+)
+def test_rows_rounded_to_three_digits_add_up(row: str, valid: bool) -> None:
+    columns = [{**NUMBER["columns"][0], "name": name} for name in "abc"]
+    schema = {**NUMBER, "columns": columns, "n_rows": 1, "row_sum": 1.0}
+    data = f"id,a,b,c\nx,{row}\n".encode()
+    if valid:
+        assert check(data, schema, ["x"])
+    else:
+        with pytest.raises(Invalid, match="add up to"):
+            check(data, schema, ["x"])
+
+
+def test_true_and_false_fold_only_if_they_are_all_the_classes() -> None:
+    assert label_speller(("True", "False"))("TRUE") == "True"
+    assert label_speller(("True", "true", "False"))("TRUE") is None
+
+
+def test_a_hostile_number_takes_linear_time() -> None:
+    """A quadratic pattern would take minutes here; the test would not end."""
+    for cell in ("1" * 1_000_000 + "x", "." * 1_000_000, "1e" + "1" * 1_000_000 + "x"):
+        assert np.isnan(parse_number(cell))
+
+
+def test_blank_lines_at_the_end_are_not_kept() -> None:
+    table = read_table(b"id,y\na,1\n" + b"\n" * 1000)
+    assert table.rows == [["a", "1"]]
+    with pytest.raises(Invalid, match=r"row 2 \(line 3\) is blank"):
+        read_table(b"id,y\na,1\n\nb,2\n")
+
+
+def test_reading_stops_at_the_row_limit() -> None:
+    data = b"id,y\n" + b"a,1\n" * 50
+    assert len(read_table(data, most_rows=50).rows) == 50
+    with pytest.raises(Invalid, match="more than 49 rows"):
+        read_table(data, most_rows=49)
+
+
 def test_quoted_commas_and_newlines_are_text() -> None:
     table = read_table(b'id,text\n1,"a,b\nc"\n2,"say ""hi"""\n')
     assert table.column("text") == ["a,b\nc", 'say "hi"']
@@ -84,8 +131,23 @@ def test_quoted_commas_and_newlines_are_text() -> None:
 def test_json_lines_have_the_text_form_of_a_table() -> None:
     table = read_json_lines(b'{"id": "07", "y": 1.5, "z": null, "b": true}\n')
     assert table.rows == [["07", "1.5", "", "True"]]
-    with pytest.raises(Invalid, match="same keys"):
-        read_json_lines(b'{"a": 1}\n{"b": 1}\n')
+    assert read_json_lines('{"id": "b\u2028\x85", "y": "0"}\n'.encode()).rows[0][0] == "b\u2028\x85"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b'{"a": 1}\n{"b": 1}\n', "same keys"),
+        (b"1\n2\n", "must be a JSON object"),
+        (b"null\n", "must be a JSON object"),
+        (b'"ab"\n"ab"\n', "must be a JSON object"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"a": ["cat", "dog"]}\n', "not a single value"),
+    ],
+)
+def test_json_lines_that_are_no_table_are_refused(data: bytes, message: str) -> None:
+    with pytest.raises(Invalid, match=message):
+        read_json_lines(data)
 
 
 @given(st.binary(max_size=200))

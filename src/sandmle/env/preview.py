@@ -12,7 +12,8 @@ _HEAD_BYTES = 1 << 20
 
 def preview(public: Path, limit: int = 3000) -> str:
     """Describe the files of `public` in at most `limit` characters, with tables' first rows."""
-    paths = sorted(path for path in public.rglob("*") if path.is_file())
+    found = public.rglob("*")
+    paths = sorted(path for path in found if path.is_file() and not path.is_symlink())
     paths = [path for path in paths if path.name != "description.md"]
     lines = []
     for path in paths[:_FILES]:

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from sandmle.errors import GradingError, TaskError, UsageError
@@ -12,7 +12,13 @@ from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import Grader, thresholds
 from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task
-from sandmle.tasks.submission import Table, parse_number, read_json_lines, read_table
+from sandmle.tasks.submission import (
+    Table,
+    parse_number,
+    read_json_lines,
+    read_table,
+    split_labels,
+)
 from sandmle.types import MILESTONES, Check
 
 _HIDDEN = ("answer", "threshold", "evaluator", "spec", "generate_task_env", "verification")
@@ -25,16 +31,35 @@ _READ_AS_MISSING = {
 
 def check_task(task: Task) -> list[Check]:
     """Make every check that needs no execution; a check that cannot be made has `passed` None."""
-    checks = [_files(task), _nothing_hidden_in_public(task)]
+    checks = [
+        _made("files_unchanged", lambda: _files(task)),
+        _made("public_holds_no_answers", lambda: _nothing_hidden_in_public(task)),
+    ]
     try:
         grader = Grader(task)
         answers = _answer_table(task)
     except (GradingError, TaskError, UsageError, ValueError) as error:
         return [*checks, Check(name="answers_readable", passed=False, detail=str(error))]
-    checks.append(Check(name="answers_readable", passed=True, value=len(answers.rows)))
-    checks += [_ids(task, answers), _labels(task), _thresholds(task), _order(task)]
-    checks += [_sample(task, grader), _described(task), _evaluator(task)]
-    return checks + _behaviour(task, grader, answers)
+    return [
+        *checks,
+        Check(name="answers_readable", passed=True, value=len(answers.rows)),
+        _made("ids_match_and_survive", lambda: _ids(task, answers)),
+        _made("labels_survive_read_csv", lambda: _labels(task)),
+        _made("thresholds_agree", lambda: _thresholds(task)),
+        _made("paper_monotone", lambda: _order(task)),
+        _made("sample_valid", lambda: _sample(task, grader)),
+        _made("columns_described", lambda: _described(task)),
+        _made("evaluator_is_the_grader", lambda: _evaluator(task)),
+        *_behaviour(task, grader, answers),
+    ]
+
+
+def _made(name: str, make: Callable[[], Check]) -> Check:
+    """Make a check; a file that cannot be read fails it and not the others."""
+    try:
+        return make()
+    except (TaskError, OSError, ValueError, RecursionError) as error:
+        return Check(name=name, passed=False, detail=str(error) or type(error).__name__)
 
 
 def _files(task: Task) -> Check:
@@ -51,8 +76,8 @@ def _nothing_hidden_in_public(task: Task) -> Check:
 
 def _answer_table(task: Task) -> Table:
     path = task.answer_path
-    read = read_json_lines if path.suffix == ".jsonl" else read_table
-    return read(path.read_bytes())
+    parse = read_json_lines if path.suffix == ".jsonl" else read_table
+    return parse(task.read(f"private/{path.name}"))
 
 
 def _ids(task: Task, answers: Table) -> Check:
@@ -65,10 +90,9 @@ def _ids(task: Task, answers: Table) -> Check:
     distinct = {text if math.isnan(n := parse_number(text)) else n for text in ids}
     if len(distinct) < len(ids):
         return Check(name=name, passed=False, detail="two ids are equal as numbers")
-    path = task.public / "test.csv"
-    if not path.is_file():
+    if not (task.public / "test.csv").exists():
         return Check(name=name, passed=None, detail="there is no public/test.csv")
-    test = read_table(path.read_bytes())
+    test = read_table(task.read("public/test.csv"))
     same = column in test.header and sorted(test.column(column)) == sorted(ids)
     detail = "" if same else f"column {column!r} of public/test.csv has other ids than the answers"
     return Check(name=name, passed=same, value=len(ids), detail=detail)
@@ -83,14 +107,10 @@ def _labels(task: Task) -> Check:
 
 def _thresholds(task: Task) -> Check:
     name = "thresholds_agree"
-    path = task.private / "threshold.json"
-    if not path.is_file():
+    if not (task.private / "threshold.json").exists():
         return Check(name=name, passed=None, detail="there is no private/threshold.json")
     expected = {f"{n}_threshold": v for n, v in thresholds(task.card.milestones).items()}
-    try:
-        same = json.loads(path.read_bytes()) == expected
-    except ValueError as error:
-        return Check(name=name, passed=False, detail=f"not JSON: {error}")
+    same = json.loads(task.read("private/threshold.json")) == expected
     return Check(name=name, passed=same, detail="" if same else "they differ from task.json")
 
 
@@ -106,10 +126,7 @@ def _order(task: Task) -> Check:
 
 
 def _sample(task: Task, grader: Grader) -> Check:
-    path = task.public / "sample_submission.csv"
-    if not path.is_file():
-        return Check(name="sample_valid", passed=False, detail="there is no sample_submission.csv")
-    grade = grader.grade(path.read_bytes())
+    grade = grader.grade(task.read("public/sample_submission.csv"))
     return Check(
         name="sample_valid", passed=grade.status == "ok", value=grade.score, detail=grade.reason
     )
@@ -125,7 +142,8 @@ def _described(task: Task) -> Check:
 
 def _evaluator(task: Task) -> Check:
     path = task.private / "evaluator.py"
-    if path.is_file() and path.read_text(encoding="utf-8") == render_evaluator(task.card):
+    expected = render_evaluator(task.card).encode()
+    if path.exists() and task.read("private/evaluator.py") == expected:
         return Check(name="evaluator_is_the_grader", passed=True)
     detail = "private/evaluator.py is missing, or was not written by this version of sandmle"
     return Check(name="evaluator_is_the_grader", passed=None, detail=detail)
@@ -161,7 +179,9 @@ def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
 
 
 def _perfect(cells: list[str], max_items: int | None) -> list[str]:
-    return cells if max_items is None else [" ".join(cell.split()[:max_items]) for cell in cells]
+    return (
+        cells if max_items is None else [" ".join(split_labels(cell)[:max_items]) for cell in cells]
+    )
 
 
 def _csv(id_column: str | None, ids: Sequence[str] | None, columns: dict[str, list[str]]) -> bytes:

@@ -25,7 +25,7 @@ def render_evaluator(card: TaskCard) -> str:
     return render(
         "sandmle.grading",
         "evaluator.py.j2",
-        title=card.title.replace('"', "'").replace("\\", ""),
+        title="".join(c for c in card.title if c.isprintable() and c not in '"\\'),
         metric=metric.title,
         code=cut(safe_read, read_answers, score, metric.kind.arrays, metric.function),
         schema=card.submission.model_dump(mode="json"),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sandmle.errors import GradingError, TaskError
 from sandmle.files import UnsafeFile, safe_read
-from sandmle.metrics.registry import METRICS, finite
+from sandmle.metrics.registry import METRICS, Metric, finite
 from sandmle.tasks.folder import Task
 from sandmle.tasks.submission import (
     MAX_BYTES,
@@ -25,6 +25,7 @@ from sandmle.tasks.submission import (
     parse_number,
     read_json_lines,
     read_table,
+    split_labels,
 )
 from sandmle.types import MILESTONES, Direction, Grade, Milestones
 
@@ -73,8 +74,9 @@ def _answer_column(table: Table, column: Mapping[str, Any], name: str) -> NDArra
         values = [speller(cell) for cell in cells]
         wrong = [cell for cell, value in zip(cells, values, strict=True) if value is None]
     else:
-        values = [tuple(cell.split()) for cell in cells]
-        wrong = [cell for cell, value in zip(cells, values, strict=True) if not value]
+        values = [split_labels(cell) for cell in cells]
+        pairs = zip(cells, values, strict=True)
+        wrong = [cell for cell, value in pairs if len(set(value)) < max(1, len(value))]
     if wrong:
         raise GradingError(f"{name}: {wrong[0]!r} is no answer for column {column['name']!r}")
     result = np.empty(len(values), dtype=float if column["kind"] == "number" else object)
@@ -121,9 +123,10 @@ class Grader:
                 f"{task.root}: the milestones say {task.card.milestones.direction!r}, "
                 f"{metric.name} is {metric.direction!r}"
             )
-        path = task.answer_path
+        _require_kind(task, metric)
+        name = task.answer_path.name
         self._answers = read_answers(
-            path.read_bytes(), path.name, self._schema, metric.kind.extra_truth
+            task.read(f"private/{name}"), name, self._schema, metric.kind.extra_truth
         )
 
     @property
@@ -163,6 +166,16 @@ class Grader:
             score=value,
             reached=reached(value, milestones.direction, thresholds(milestones)),
         )
+
+
+def _require_kind(task: Task, metric: Metric) -> None:
+    """Refuse a schema that the metric cannot score: every submission would be our failure."""
+    columns = task.card.submission.columns
+    wanted = {column.kind for column in metric.kind.columns("target", ("a", "b"))}
+    several = metric.kind.name == "probabilities"
+    if {column.kind for column in columns} != wanted or (len(columns) > 1 and not several):
+        names = ", ".join(f"{column.name!r} ({column.kind})" for column in columns)
+        raise TaskError(f"{task.root}: {metric.name} cannot score {names}")
 
 
 def thresholds(milestones: Milestones) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """Metrics of numbers: `y_true` and `y_pred` are float64 arrays (n,)."""
 
+import sys
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,7 +24,7 @@ Floats = NDArray[np.float64]
 )
 def rmse(y_true: Floats, y_pred: Floats) -> float:
     """Return the root of the mean squared error, in the target's units."""
-    return float(np.sqrt(np.mean((y_pred - y_true) ** 2)))
+    return root_mean_square(y_pred - y_true)
 
 
 @metric(
@@ -39,7 +41,7 @@ def rmsle(y_true: Floats, y_pred: Floats) -> float:
     """Return the RMSE of log(1 + value); both arrays must not be negative."""
     if (y_true < 0).any():
         raise GradingError("a hidden answer is negative")
-    return float(np.sqrt(np.mean((np.log1p(y_pred) - np.log1p(y_true)) ** 2)))
+    return root_mean_square(np.log1p(y_pred) - np.log1p(y_true))
 
 
 @metric(
@@ -64,15 +66,18 @@ def mae(y_true: Floats, y_pred: Floats) -> float:
     float("-inf"),
     1,
     formula=r"1 - \frac{\sum_i (\hat y_i - y_i)^2}{\sum_i (y_i - \bar y)^2}",
-    degenerate="predicting the hidden mean scores 0",
+    degenerate="predicting the hidden mean scores 0; the worst score is -1.8e308",
     title="coefficient of determination",
 )
 def r2(y_true: Floats, y_pred: Floats) -> float:
     """Return the share of the variance of `y_true` that is explained."""
-    if np.ptp(y_true) == 0:
+    around = y_true - y_true.mean()
+    unit = float(np.max(np.abs(around)))  # squares of very small numbers would vanish
+    if np.ptp(y_true) == 0 or unit == 0:
         raise GradingError("R2 is undefined: all hidden answers are the same")
-    error, spread = np.sum((y_pred - y_true) ** 2), np.sum((y_true - y_true.mean()) ** 2)
-    return float(1 - error / spread)
+    with np.errstate(over="ignore"):
+        error = np.sum(((y_pred - y_true) / unit) ** 2)
+    return max(float(1 - error / np.sum((around / unit) ** 2)), -sys.float_info.max)
 
 
 @metric(
@@ -94,3 +99,9 @@ def spearman(y_true: Floats, y_pred: Floats) -> float:
     if np.ptp(y_pred) == 0:
         return 0.0
     return float(spearmanr(y_true, y_pred).statistic)
+
+
+def root_mean_square(values: Floats) -> float:
+    """Return the root of the mean square, taken in units of the largest value."""
+    unit = float(np.max(np.abs(values)))
+    return unit * float(np.sqrt(np.mean((values / unit) ** 2))) if unit else 0.0

@@ -21,7 +21,7 @@ from sandmle.sandbox.base import SANDBOXES, Sandbox
 from sandmle.scaffolds.base import SCAFFOLDS, Scaffold
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.tasks.folder import Task
-from sandmle.types import ErrorRecord, RewardRule, Trajectory
+from sandmle.types import ErrorRecord, Grade, RewardRule, Trajectory
 
 Progress = Callable[[Trajectory, int, int], None]
 _BOUNDARIES = {
@@ -119,8 +119,9 @@ def _episode(
     stage: Stage, task: Task, seed: int, k: int, sandbox: Sandbox, journal: Journal
 ) -> Outcome:
     config = stage.config
-    workbench = Workbench(task, sandbox, config.env, config.sandbox.limits, journal)
+    workbench = None
     try:
+        workbench = Workbench(task, sandbox, config.env, config.sandbox.limits, journal)
         return stage.scaffold(workbench, stage.policy.open(task, seed, k))
     except Exception as error:
         # a fault of ours in one episode must not take its siblings down: it becomes data
@@ -128,6 +129,9 @@ def _episode(
             (b for sort, b in _BOUNDARIES.items() if isinstance(error, sort)), "internal"
         )
         record = ErrorRecord(boundary=boundary, type=type(error).__name__, message=str(error))
+        if workbench is None:
+            nothing = Grade(status="missing", reason="the episode could not begin")
+            return Outcome((), "infra_error", nothing, None, sandbox.isolation, record)
         return workbench.finish("infra_error", record)
 
 

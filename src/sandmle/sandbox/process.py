@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-from sandmle.errors import SandboxError
+from sandmle.errors import SandboxError, TaskError
 from sandmle.files import safe_read
 from sandmle.sandbox.base import SANDBOXES
 from sandmle.sandbox.output import Capture
@@ -130,6 +130,7 @@ class ProcessWorkspace:
         copy = self.work / "input"
         if copy.is_symlink() or not copy.is_dir():
             copy.unlink(missing_ok=True)
+            _require_plain(self._public)
             shutil.copytree(self._public, copy)
             for path in [copy, *copy.rglob("*")]:
                 path.chmod(0o555 if path.is_dir() else 0o444)
@@ -162,6 +163,13 @@ class ProcessWorkspace:
             "LOKY_MAX_CPU_COUNT": "1",
             **{f"{name}_NUM_THREADS": "1" for name in threads},
         }
+
+
+def _require_plain(folder: Path) -> None:
+    """Refuse to copy anything but files and folders: a link could lead to what is not public."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not (path.is_file() or path.is_dir()):
+            raise TaskError(f"{path}: not a plain file; a task holds no links")
 
 
 def _watch(process: subprocess.Popen[bytes], limits: Limits) -> ExecResult:

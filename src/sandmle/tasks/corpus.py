@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, ValidationError
 
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import sha256, to_json, write_atomic
 from sandmle.tasks.folder import CARD, Task, open_task
-from sandmle.types import Record
+from sandmle.types import JsonDict, Record
 
 INDEX = "corpus.json"
 
@@ -24,7 +24,7 @@ class CorpusIndex(Record):
     version: str
     generator: str
     seed: int | None = None
-    mix: dict[str, JsonValue] = {}
+    mix: JsonDict = {}
     splits: dict[str, tuple[str, ...]] = {}
     funnel: dict[str, int] = {}
     root_hash: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -99,7 +99,11 @@ def open_corpus(path: Path | str) -> Corpus:
     if (root / CARD).exists():
         return Corpus(root, [open_task(root)], [], None)
     tasks, broken = [], []
-    for folder in sorted(root.iterdir()):
+    try:
+        folders = sorted(root.iterdir())
+    except OSError as error:
+        raise UsageError(f"{root}: cannot be read ({error.strerror})") from None
+    for folder in folders:
         if folder.name.startswith(".") or not folder.is_dir():
             continue
         try:
@@ -158,9 +162,11 @@ def split_tasks(
 
 def _read_index(root: Path) -> CorpusIndex | None:
     path = root / INDEX
-    if not path.exists():
-        return None
     try:
         return CorpusIndex.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise TaskError(f"{path}: cannot be read ({error.strerror})") from None
     except ValidationError as error:
         raise TaskError(f"{path}: {error.errors()[0]['msg']}") from None

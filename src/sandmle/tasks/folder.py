@@ -6,7 +6,8 @@
       private/     never where agent code runs
 
 A folder is written beside its final place and renamed into it, so a folder with a `task.json` is
-whole. Opening reads `task.json` only; the rest is read when asked for.
+whole. Opening reads `task.json` only; the rest is read when asked for. A folder may come from
+anybody: links in it are refused, never followed.
 """
 
 import os
@@ -20,10 +21,11 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from sandmle.errors import TaskError, UsageError
-from sandmle.files import sha256, sha256_file, to_json
+from sandmle.files import UnsafeFile, safe_read, sha256, sha256_file, to_json
 from sandmle.types import TaskCard, TaskSpec
 
 CARD = "task.json"
+_MAX_FILE = 1 << 30
 
 
 class Solution(NamedTuple):
@@ -66,7 +68,7 @@ class Task:
     @property
     def description(self) -> str:
         """Return the text of `public/description.md`."""
-        return self._read("public/description.md")
+        return self.text("public/description.md")
 
     @cached_property
     def content_hash(self) -> str:
@@ -76,18 +78,18 @@ class Task:
     @cached_property
     def spec(self) -> TaskSpec | None:
         """Return the hidden specification; None for a task that came without one."""
-        path = self.private / "spec.json"
-        if not path.is_file():
+        if not (self.private / "spec.json").exists():
             return None
         try:
-            return TaskSpec.model_validate_json(path.read_bytes())
+            return TaskSpec.model_validate_json(self.read("private/spec.json"))
         except ValidationError as error:
-            raise TaskError(f"{path}: {_first(error)}") from None
+            raise TaskError(f"{self.private / 'spec.json'}: {_first(error)}") from None
 
     def solutions(self) -> list[Solution]:
         """Return the ladder's scripts, easiest first."""
         paths = sorted((self.private / "solutions").glob("[0-9][0-9]-*.py"))
-        return [Solution(path.stem[3:], path.read_text(encoding="utf-8")) for path in paths]
+        names = [path.relative_to(self.root).as_posix() for path in paths]
+        return [Solution(Path(name).stem[3:], self.text(name)) for name in names]
 
     def faults(self) -> list[str]:
         """Compare every file with its recorded hash; return what differs, one line each."""
@@ -107,11 +109,21 @@ class Task:
                 lines.append(f"{name}: changed since {CARD} was written")
         return lines
 
-    def _read(self, name: str) -> str:
+    def read(self, name: str) -> bytes:
+        """Read a file of the task by its path in the folder; `TaskError` if that cannot be."""
         try:
-            return (self.root / name).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            return safe_read(self.root, name, _MAX_FILE, only_name=False)
+        except FileNotFoundError:
+            raise TaskError(f"{self.root / name}: missing") from None
+        except (OSError, UnsafeFile) as error:
             raise TaskError(f"{self.root / name}: cannot be read ({error})") from None
+
+    def text(self, name: str) -> str:
+        """Read a file of the task as UTF-8 text."""
+        try:
+            return self.read(name).decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise TaskError(f"{self.root / name}: not UTF-8 text ({error.reason})") from None
 
     def __repr__(self) -> str:
         return f"Task({self.id!r}, metric={self.card.metric.name!r}, root={str(self.root)!r})"
@@ -121,18 +133,17 @@ def open_task(path: Path | str) -> Task:
     """Open a task folder; raises `TaskError` with the path and the reason if it is broken."""
     root = Path(path)
     try:
-        text = (root / CARD).read_bytes()
-    except OSError as error:
-        raise TaskError(f"{root / CARD}: cannot be read ({error.strerror})") from None
-    try:
-        card = TaskCard.model_validate_json(text)
+        card = TaskCard.model_validate_json(safe_read(root, CARD, _MAX_FILE, only_name=False))
+    except (OSError, UnsafeFile) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise TaskError(f"{root / CARD}: cannot be read ({reason})") from None
     except ValidationError as error:
         raise TaskError(f"{root / CARD}: {_first(error)}") from None
-    if card.id != root.resolve().name:
-        raise TaskError(f"{root}: the folder's name is not the task's id {card.id!r}")
+    if card.id != root.absolute().name:
+        raise TaskError(f"{root}: the folder's name is not the task's id; rename it to {card.id}")
     for name in ("public", "private"):
-        if not (root / name).is_dir():
-            raise TaskError(f"{root / name}: missing")
+        if not (root / name).is_dir() or (root / name).is_symlink():
+            raise TaskError(f"{root / name}: missing, or not a plain folder")
     return Task(root, card)
 
 

@@ -22,10 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_BYTES = 64 << 20
-ROW_SUM_TOLERANCE = 1e-3  # predictions are often written with four digits
+ROW_SUM_TOLERANCE = 1e-3 + 1e-9  # three digits, and the noise of adding them
 RANGE_SLACK = 1e-6  # a float32 probability of 1 prints as 1.0000001
 MAX_MAGNITUDE = 1e100  # squares of larger numbers overflow, and the score would be infinite
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# no two parts can match the same digits, so the time is linear in the length of a hostile cell
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
 _BINARY = {
     b"\x1f\x8b": "gzip",
@@ -54,42 +55,61 @@ class Table(NamedTuple):
         return [row[position] for row in self.rows]
 
 
-def read_table(data: bytes) -> Table:
+def read_table(data: bytes, most_rows: int | None = None) -> Table:
     """Read CSV bytes (UTF-8, with or without byte-order mark) without guessing any type.
 
-    Raises `Invalid` for anything that is not a rectangle of text with one header line.
+    Raises `Invalid` for anything that is not a rectangle of text with one header line, and as soon
+    as there are more than `most_rows` rows.
     """
     if not data.strip():
         raise Invalid("the file is empty")
-    reader = csv.reader(io.StringIO(_decode(data), newline=""), strict=True)
-    rows: list[list[str]] = []
-    lines: list[int] = []
+    _require_text(data)
+    stream = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
+    reader = csv.reader(stream, strict=True)
     try:
-        for row in reader:
-            rows.append(row)
-            lines.append(reader.line_num)
+        header = next(reader, [])
+        repeated = [name for name, count in Counter(header).items() if count > 1]
+        if repeated:
+            raise Invalid(f"the header names {_quote(repeated[0])} twice")
+        rows, lines = _read_rows(reader, len(header), most_rows)
     except csv.Error as error:
         raise Invalid(f"line {reader.line_num} is not valid CSV: {error}") from None
-    while rows and not rows[-1]:
-        rows.pop()  # blank lines at the end
-    header = rows[0] if rows else []
-    repeated = [name for name, count in Counter(header).items() if count > 1]
-    if repeated:
-        raise Invalid(f"the header names {_quote(repeated[0])} twice")
-    wrong = [i for i, row in enumerate(rows) if len(row) != len(header)]
-    if wrong:
-        first = wrong[0]
-        more = f" (and {len(wrong) - 1} more such rows)" if len(wrong) > 1 else ""
-        raise Invalid(
-            f"row {first} (line {lines[first]}) has {_count(len(rows[first]), 'field')}, "
-            f"the header has {len(header)}{more}"
-        )
-    return Table(header, rows[1:], lines[1 : len(rows)])
+    return Table(header, rows, lines)
+
+
+def _read_rows(reader: Any, width: int, most_rows: int | None) -> tuple[list[list[str]], list[int]]:
+    """Read what follows the header, and the line on which each row ends."""
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    blank = 0  # blank lines may stand at the end; a hostile file may hold millions
+    for row in reader:
+        if not row:
+            blank += 1
+            continue
+        if blank:
+            line = reader.line_num - blank
+            raise Invalid(f"row {len(rows) + 1} (line {line}) is blank, and rows follow it")
+        if len(row) != width:
+            raise Invalid(
+                f"row {len(rows) + 1} (line {reader.line_num}) has {_count(len(row), 'field')}, "
+                f"the header has {width}"
+            )
+        rows.append(row)
+        lines.append(reader.line_num)
+        if most_rows is not None and len(rows) > most_rows:
+            raise Invalid(f"there are more than {_count(most_rows, 'row')}, far too many")
+    return rows, lines
 
 
 def read_json_lines(data: bytes) -> Table:
     """Read one JSON object a line, all with the same keys, into the same text form as a CSV."""
-    records = [json.loads(line) for line in data.decode("utf-8-sig").splitlines() if line.strip()]
+    lines = [line for line in data.decode("utf-8-sig").split("\n") if line.strip()]
+    try:
+        records = [json.loads(line) for line in lines]
+    except (ValueError, RecursionError) as error:
+        raise Invalid(f"a line is not JSON: {error}") from None
+    if not all(isinstance(record, dict) for record in records):
+        raise Invalid("each line must be a JSON object")
     header = list(records[0]) if records else []
     if any(list(record) != header for record in records):
         raise Invalid("the lines do not all have the same keys")
@@ -98,6 +118,8 @@ def read_json_lines(data: bytes) -> Table:
 
 
 def _spell(value: Any) -> str:
+    if isinstance(value, list | dict):
+        raise Invalid(f"{_quote(str(value))} is not a single value")
     return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
@@ -112,7 +134,7 @@ def check(
     """
     if len(data) > MAX_BYTES:
         raise Invalid(f"the file has {len(data):,} bytes, the limit is {MAX_BYTES:,}")
-    table = read_table(data)
+    table = read_table(data, most_rows=2 * schema["n_rows"] + 1000)
     _check_header(table.header, schema)
     if not table.rows:
         raise Invalid(f"there is a header but no rows; {_count(schema['n_rows'], 'row')} expected")
@@ -135,20 +157,19 @@ def check(
     return {name: values[order] for name, values in checked.items()}
 
 
-def _decode(data: bytes) -> str:
+def _require_text(data: bytes) -> None:
     for magic, name in _BINARY.items():
         if data.startswith(magic):
             raise Invalid(f"the file is {name}, not CSV; write plain UTF-8 text")
     try:
-        text = data.decode("utf-8-sig")
+        data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise Invalid(
             f"byte {error.start} (0x{data[error.start]:02x}) is not UTF-8 text; "
             "write the file with encoding='utf-8'"
         ) from None
-    if "\0" in text:
-        raise Invalid(f"there is a NUL byte at position {text.index(chr(0))}; write plain text")
-    return text
+    if b"\0" in data:
+        raise Invalid(f"there is a NUL byte at position {data.index(0)}; write plain text")
 
 
 def _check_header(header: Sequence[str], schema: Mapping[str, Any]) -> None:
@@ -213,10 +234,10 @@ def label_speller(choices: Sequence[str]) -> Callable[[str], str | None]:
     """Return a function from a cell to the choice it spells, or None.
 
     A choice is spelled to the letter, with two exceptions that cannot be mistaken: True and False
-    in any case, and, where all choices are whole numbers, a trailing `.0`.
+    in any case, and, where all choices are whole numbers, a trailing `.` with zeros.
     """
     known = {choice: choice for choice in choices}
-    if {choice.lower() for choice in choices} == {"true", "false"}:
+    if len(choices) == 2 and {choice.lower() for choice in choices} == {"true", "false"}:
         folded = {choice.lower(): choice for choice in choices}
         return lambda cell: folded.get(cell.lower())
     if all(_INTEGER.fullmatch(choice) for choice in choices):
@@ -247,7 +268,7 @@ def parse_number(cell: str) -> float:
 def _parse_label_lists(
     cells: Sequence[str], column: Mapping[str, Any], ids: Sequence[str], lines: Sequence[int]
 ) -> NDArray[Any]:
-    lists = [tuple(cell.split()) for cell in cells]
+    lists = [split_labels(cell) for cell in cells]
     limit, choices = column["max_items"], column["choices"]
     _refuse([not v for v in lists], cells, column, ids, lines, "holds no label")
     too_many = [len(v) > limit for v in lists]
@@ -262,6 +283,11 @@ def _parse_label_lists(
     result = np.empty(len(lists), dtype=object)
     result[:] = lists
     return result
+
+
+def split_labels(cell: str) -> tuple[str, ...]:
+    """Return the labels of a cell, which blanks separate; no other white space does."""
+    return tuple(part for part in cell.split(" ") if part)
 
 
 _PARSERS = {"label": _parse_labels, "number": _parse_numbers, "labels": _parse_label_lists}
@@ -325,5 +351,5 @@ def _quote(text: str) -> str:
 
 
 def _list(names: Sequence[str], most: int = 5, plain: bool = False) -> str:
-    shown = [name if plain else _quote(name) for name in names[:most]]
+    shown = [name if plain and name.isprintable() else _quote(name) for name in names[:most]]
     return ", ".join(shown) + (", ..." if len(names) > most else "")
