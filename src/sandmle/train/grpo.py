@@ -178,11 +178,11 @@ def to_batch(rollouts: Sequence[Rollout]) -> dict[str, Any]:
     masked = [rollout.trajectory.mask.masked for rollout in rollouts]
     rewards = [rollout.trajectory.reward for rollout in rollouts]
     ledgers = [rollout.ledger for rollout in rollouts]
-    known = all(None not in ledger.logprobs for ledger in ledgers)
     return {
         "prompt_ids": [ledger.prompt_ids for ledger in ledgers],
         "completion_ids": [ledger.completion_ids for ledger in ledgers],
-        "logprobs": [ledger.logprobs for ledger in ledgers] if known else None,
+        # one update a batch, sampled by the same weights: the trainer's own log-probs are the old ones
+        "logprobs": None,
         "env_mask": [
             [0] * len(ledger.mask) if hidden else ledger.mask
             for ledger, hidden in zip(ledgers, masked, strict=True)
