@@ -11,6 +11,8 @@ from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task, write_task
 from sandmle.types import MetricRef, Milestones, Rung, SubmissionSchema, TaskCard
 
+SEED = 6  # of the corpus that tests share: one task that wants labels, one that wants scores
+
 
 def milestones(
     direction: str = "max", levels: Sequence[float] = (0.2, 0.4, 0.6, 0.8)

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 
 from sandmle.cli.app import app
 from sandmle.rewards import PRESETS
+from sandmle.tasks.corpus import Corpus
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,7 +36,9 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("page", "code"), PROGRAMS, ids=[page for page, _ in PROGRAMS])
-def test_programs_run(page: str, code: str, tmp_path: Path) -> None:
+def test_programs_run(page: str, code: str, tmp_path: Path, corpus: Corpus) -> None:
+    if "open_corpus" in code:
+        shutil.copytree(corpus.root, tmp_path / "tasks")
     result = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -16,8 +16,9 @@ def test_interval_covers_the_mean_as_often_as_it_says() -> None:
 def test_interval_is_repeatable_and_empty_data_has_none() -> None:
     values = [0.1, 0.5, 0.9, 0.3]
     assert mean_interval(values) == mean_interval(values)
-    assert mean_interval([]) == (None, None, None, 0)
-    assert mean_interval([2.0]) == (2.0, 2.0, 2.0, 1)
+    assert mean_interval([]) == (None, None, None, 0, 0)
+    assert mean_interval([2.0]) == (2.0, None, None, 1, 1), "one value says nothing of others"
+    assert mean_interval([1.0, 3.0], ["a", "a"]) == (2.0, None, None, 2, 1)
 
 
 def test_values_of_one_unit_are_drawn_together() -> None:
@@ -39,15 +40,14 @@ def test_the_order_of_values_does_not_matter() -> None:
 
 
 def test_units_of_unequal_size_count_by_their_values() -> None:
-    estimate, low, high, n = mean_interval([1, 1, 1, 0], ["a", "a", "a", "b"])
-    assert (estimate, low, high, n) == (0.75, 0.0, 1.0, 4)
+    assert mean_interval([1, 1, 1, 0], ["a", "a", "a", "b"]) == (0.75, 0.0, 1.0, 4, 2)
 
 
 def test_pairing_removes_what_units_share() -> None:
     rng = np.random.default_rng(1)
     base = rng.normal(0, 10, 60)
     better = base + 0.5 + rng.normal(0, 0.1, 60)
-    estimate, low, high, n = paired_difference(better.tolist(), base.tolist())
+    estimate, low, high, n, _ = paired_difference(better.tolist(), base.tolist())
     assert estimate == pytest.approx(0.5, abs=0.1)
     assert 0 < low < estimate < high < 1
     assert n == 60

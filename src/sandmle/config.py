@@ -87,7 +87,7 @@ class GRPOSection(Record):
 class Config(Record):
     """The whole configuration of a rollout or a training run."""
 
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, lt=2**32)
     group: int = Field(default=4, ge=1)
     concurrency: int = Field(default=2, ge=1)
     corpus: CorpusSection = CorpusSection()
@@ -107,7 +107,7 @@ def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -
     seen: set[str] = set()
     for override in overrides:
         key, separator, value = override.partition("=")
-        if not separator or not key.strip():
+        if not separator or not all(part.strip() for part in key.split(".")):
             raise UsageError(f"--set {override}: write it as section.key=value")
         key = key.strip()
         clash = next((k for k in seen if f"{k}.".startswith(f"{key}.")), None)

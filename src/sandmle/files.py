@@ -1,14 +1,23 @@
 """Bytes to and from disk: whole files or none, strict JSON, no links followed, templates."""
 
+import errno
+import fcntl
 import hashlib
 import json
 import os
 import stat
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
+
+LOCK = ".lock"
+
+
+class Locked(Exception):
+    """Another process holds the lock of a folder."""
 
 
 class UnsafeFile(ValueError):
@@ -45,6 +54,20 @@ def write_atomic(path: Path, data: bytes | str) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Hold a folder for this process; the system frees it when the process ends, however it does.
+
+    Raises `Locked` if another process holds it.
+    """
+    with (folder / LOCK).open("a") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Locked(str(folder)) from None
+        yield
 
 
 def append_line(path: Path, line: str) -> None:
@@ -95,7 +118,8 @@ def safe_read(root: Path, name: str, limit: int, only_name: bool = True) -> byte
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise UnsafeFile(f"{name!r} is not a plain file ({error.strerror})") from error
+        what = "a link" if error.errno == errno.ELOOP else f"no plain file ({error.strerror})"
+        raise UnsafeFile(f"{name!r} is {what}; give the file itself") from error
     finally:
         if handle >= 0:
             os.close(handle)

@@ -12,12 +12,13 @@ _RESAMPLES = 2000
 
 
 class Interval(NamedTuple):
-    """An estimate with its lower and upper bound; all None without data."""
+    """An estimate from `n` values of `units` units, with its bounds; None where there are none."""
 
     estimate: float | None
     low: float | None
     high: float | None
     n: int
+    units: int
 
 
 def mean_interval(
@@ -30,25 +31,28 @@ def mean_interval(
 
     `units` names the unit that each value belongs to: episodes of one task are not independent, so
     whole units are drawn. Without it every value is a unit of its own. The order does not matter.
+    One unit alone says nothing about others: it has no bounds.
 
     >>> mean_interval([1.0, 1.0, 1.0])
-    Interval(estimate=1.0, low=1.0, high=1.0, n=3)
+    Interval(estimate=1.0, low=1.0, high=1.0, n=3, units=3)
     """
     import numpy as np
 
     if not len(values):
-        return Interval(None, None, None, 0)
+        return Interval(None, None, None, 0, 0)
     data = np.asarray(values, dtype=float)
     if units is None:
         sums, counts = np.sort(data), np.ones(len(data))
     else:
         _, unit = np.unique(np.asarray(units, dtype=str), return_inverse=True)
         sums, counts = np.bincount(unit, weights=data), np.bincount(unit).astype(float)
+    if len(sums) == 1:
+        return Interval(float(data.mean()), None, None, len(data), 1)
     rng = np.random.default_rng(seed)
     draws = rng.integers(0, len(sums), (_RESAMPLES, len(sums)))
     means = sums[draws].sum(axis=1) / counts[draws].sum(axis=1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(data.mean()), float(low), float(high), len(data))
+    return Interval(float(data.mean()), float(low), float(high), len(data), len(sums))
 
 
 def paired_difference(

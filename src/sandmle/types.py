@@ -8,7 +8,15 @@ import json
 import math
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    model_validator,
+)
 
 Direction = Literal["max", "min"]
 GradeStatus = Literal["ok", "missing", "invalid", "grader_error"]
@@ -28,6 +36,13 @@ StopReason = Literal[
 
 MILESTONES = ("median", "bronze", "silver", "gold")
 REWARD_PARTS = ("format", "execute", *MILESTONES, "skill")
+
+
+def first_fault(error: ValidationError) -> str:
+    """Return the first fault of a record that could not be read, in one line."""
+    fault = error.errors()[0]
+    where = ".".join(str(part) for part in fault["loc"])
+    return f"{where}: {fault['msg']}" if where else fault["msg"]
 
 
 def _strict(value: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -264,7 +279,10 @@ class Check(Record):
 
 
 class Limits(Record):
-    """What one execution may use; sizes in MB are 10^6 bytes, times are seconds."""
+    """What one execution may use; sizes in MB are 10^6 bytes, times are seconds.
+
+    Not every sandbox enforces all of them: its `Isolation` and `docs/sandbox.md` say which.
+    """
 
     wall_s: float = Field(default=90.0, gt=0)
     cpu_s: float | None = Field(default=None, gt=0)

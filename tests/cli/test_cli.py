@@ -1,6 +1,7 @@
 """The command line as a person meets it: a real process, its output and its exit status."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from build import build_task
 
+import sandmle
 from sandmle.tasks.corpus import Corpus
 
 ANSWERS = "id,label\na,1\nb,0\n"
@@ -85,7 +87,7 @@ def test_rollout_and_view(small: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     played = run("rollout", small, "--out", out, "--group", "2", "--policy", "scripted:reference")
     assert played.returncode == 0, played.stderr
-    assert "mean reward  1" in played.stdout
+    assert "mean reward  1     -" in played.stdout, "one task has no interval"
     assert played.stderr.count("reward 1") == 2
     again = run("rollout", "--config", out / "config.toml", "--out", out, "--json")
     assert json.loads(again.stdout)["complete"] is True
@@ -101,6 +103,8 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
     (tmp_path / "c.toml").write_text(first.stdout)
     assert run("rollout", "-c", tmp_path / "c.toml", "--dry-run").stdout == first.stdout
     assert not (tmp_path / "r").exists()
+    as_json = run("rollout", small, "--set", "env.max_turns=3", "--dry-run", "--json")
+    assert json.loads(as_json.stdout)["env"]["max_turns"] == 3
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,10 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["rollout", "nothing", "--set", "env.max_turn=3"], "did you mean 'max_turns'"),
         (["rollout", "nothing", "--set", "reward.weights={gold=0.5}"], "mode and weights"),
         (["view", "nothing"], "holds no run"),
+        (["grade", "nothing", "s.csv"], "no such folder"),
+        (["rollout", "nothing", "--set", ".a=1"], "write it as section.key=value"),
+        (["train", "grpo", "nothing"], "cannot be trained; give --policy"),
+        (["train", "grpo", "nothing", "--policy", "tiny:x", "--dry-run"], "must be a number"),
         (["generate", "out", "--n", "0"], "at least one"),
         (["generate", "out", "--family", "interactoin"], "did you mean 'interaction'"),
     ],
@@ -126,6 +134,33 @@ def test_what_cannot_be_done_is_one_line_and_status_2(
     assert "Traceback" not in result.stderr
     assert result.stdout == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_submission_is_named(small: Path, tmp_path: Path) -> None:
+    assert "there is no nope.csv" in run("grade", small, tmp_path / "nope.csv").stdout
+    (tmp_path / "link.csv").symlink_to(small / "public" / "sample_submission.csv")
+    assert "is a link; give the file itself" in run("grade", small, tmp_path / "link.csv").stdout
+
+
+def test_a_file_where_a_folder_should_be_is_status_2(small: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for out in (tmp_path / "file", tmp_path / "file" / "run"):
+        result = run("rollout", small, "--out", out)
+        assert result.returncode == 2, result.stderr
+        assert "cannot be" in result.stderr
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"{sandmle.__version__}\n"
+
+
+def test_a_terminal_without_unicode(small: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-m", "sandmle.cli.app", "grade", str(small)]
+    command.append(str(tmp_path / "größe.csv"))
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert result.returncode == 1
+    assert "gr\\xf6\\xdfe.csv" in result.stdout
 
 
 def test_a_broken_task_is_status_1(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@ from sandmle.factory.build import Recipe, draw, member, target_of
 from sandmle.factory.family import FAMILIES
 from sandmle.factory.pipeline import plan
 from sandmle.factory.skin import skins
+from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.submission import read_table
+from sandmle.types import Limits
 
 every_family = pytest.mark.parametrize("name", FAMILIES.names())
 
@@ -72,6 +74,26 @@ def test_the_ladder_goes_from_dummy_to_reference(name: str) -> None:
             compile(script.code, script.name, "exec")
             assert "private" not in script.code
             assert len(script.code.splitlines()) < 40
+
+
+@every_family
+def test_every_script_gives_the_same_bytes_twice(name: str, sandbox: Sandbox, tmp_path) -> None:
+    """Thresholds and corpora are only as repeatable as the scripts that they come from."""
+    chosen = {one.metric.name: one for one in recipes(name)}
+    for metric, recipe in chosen.items():
+        public = tmp_path / metric
+        public.mkdir()
+        tables = draw(recipe, (3, 1, 4), 120, 50)
+        (public / "train.csv").write_bytes(tables.train)
+        (public / "test.csv").write_bytes(tables.test)
+        for script in member(recipe).solutions(target_of(recipe)):
+            workspace = sandbox.open(public, Limits())
+            submissions = []
+            for _ in range(2):
+                result = workspace.run(script.code)
+                assert result.status == "ok", result.stderr
+                submissions.append(workspace.read("submission.csv", 10**6))
+            assert submissions[0] == submissions[1], (metric, script.name)
 
 
 @every_family

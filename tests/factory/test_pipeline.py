@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from build import build_task
+from build import SEED, build_task
 
 from sandmle.errors import UsageError
 from sandmle.factory import regenerate
 from sandmle.factory.pipeline import generate, plan
+from sandmle.files import lock
 from sandmle.grading.grader import Grader
 from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.corpus import Corpus, open_corpus
@@ -75,11 +76,11 @@ def test_the_ladder_earns_in_the_sandbox_what_the_card_says(task: Task, sandbox:
 
 
 def test_the_same_seed_gives_the_same_bytes(corpus: Corpus, tmp_path: Path) -> None:
-    again = generate(tmp_path / "two", n=2, seed=0, workers=1)
+    again = generate(tmp_path / "two", n=2, seed=SEED, workers=1)
     assert again.root_hash == corpus.root_hash
     assert same(corpus.root, again.root)
     index = (again.root / "corpus.json").read_bytes()
-    generate(again.root, n=2, seed=0)
+    generate(again.root, n=2, seed=SEED)
     assert (again.root / "corpus.json").read_bytes() == index, "doing it again changes nothing"
 
 
@@ -121,6 +122,18 @@ def test_the_stub_draws_fresh_rows(task: Task, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "options", [["--n-train", "0"], ["--n-test", "-1"], ["--seed", "-1"], ["--out", "FILE"]]
+)
+def test_the_stub_refuses_what_cannot_be(task: Task, tmp_path: Path, options, capsys) -> None:
+    (tmp_path / "f").write_text("x")
+    given = [str(tmp_path / "f") if option == "FILE" else option for option in options]
+    with pytest.raises(SystemExit) as caught:
+        regenerate.main(task.private / "spec.json", ["--out", str(tmp_path / "out"), *given])
+    assert caught.value.code == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [({"n": 0}, "at least one"), ({"family": "interactions"}, "did you mean 'interaction'")],
 )
@@ -138,6 +151,17 @@ def test_a_folder_with_other_tasks_is_refused(tmp_path: Path) -> None:
         generate(tmp_path, n=1)
 
 
+def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    with pytest.raises(UsageError, match=r"'thesis\.tex', which is not of this corpus"):
+        generate(tmp_path, n=1)
+
+
+def test_two_writers_are_one_too_many(tmp_path: Path) -> None:
+    with lock(tmp_path), pytest.raises(UsageError, match="another process is writing"):
+        generate(tmp_path, n=1)
+
+
 def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="cannot be written"):
@@ -146,9 +170,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_it_goes_on_after_kill_9(corpus: Corpus, tmp_path: Path) -> None:
     out = tmp_path / "two"
-    code = (
-        f"from pathlib import Path\nfrom sandmle import generate\ngenerate(Path({str(out)!r}), n=2)"
-    )
+    code = f"from pathlib import Path\nfrom sandmle import generate\ngenerate(Path({str(out)!r}), n=2, seed={SEED})"
     process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
     while not list(out.glob("*/task.json")):
         assert process.poll() is None
@@ -157,7 +179,7 @@ def test_it_goes_on_after_kill_9(corpus: Corpus, tmp_path: Path) -> None:
     process.wait()
     first = next(out.glob("*/task.json"))
     written = first.stat().st_mtime_ns
-    resumed = generate(out, n=2, seed=0)
+    resumed = generate(out, n=2, seed=SEED)
     assert first.stat().st_mtime_ns == written, "what was done is not done again"
     assert resumed.root_hash == corpus.root_hash
     shutil.rmtree(out)
@@ -166,7 +188,7 @@ def test_it_goes_on_after_kill_9(corpus: Corpus, tmp_path: Path) -> None:
 def test_the_index_tells_how_the_corpus_was_made(corpus: Corpus) -> None:
     index = open_corpus(corpus.root).index
     assert index.root_hash == corpus.root_hash
-    assert index.seed == 0
+    assert index.seed == SEED
     rejected = sum(n for name, n in index.funnel.items() if name.startswith("rejected: "))
     assert index.funnel["accepted"] == 2
     assert index.funnel["attempts"] == 2 + rejected

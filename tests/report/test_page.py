@@ -75,6 +75,22 @@ def test_a_damaged_run_is_told(run: Path) -> None:
         write_page(run)
 
 
+@pytest.mark.parametrize("name", ["summary.json", "metrics.jsonl", "trajectories.jsonl"])
+@pytest.mark.parametrize("content", [b"{", b"\xff\xfe", b"{}\n{\n"])
+def test_a_damaged_file_is_named(run: Path, name: str, content: bytes) -> None:
+    (run / name).write_bytes(content + b"\n")
+    with pytest.raises(TaskError, match=name):
+        write_page(run)
+
+
+def test_a_run_that_has_not_finished_says_so(run: Path) -> None:
+    assert "has not finished" not in write_page(run).read_text()
+    (run / "summary.json").unlink()
+    page = write_page(run).read_text()
+    assert "has not finished" in page
+    assert "scripted:ladder" in page
+
+
 def test_a_place_that_cannot_be_written_is_told(run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be written"):
         write_page(run, tmp_path / "nothing" / "page.html")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from build import build_task
 
 from sandmle.config import Config, load_config
 from sandmle.errors import ModelError, TaskError, UsageError
+from sandmle.files import lock
 from sandmle.llm.base import Completion
 from sandmle.llm.scripted import Scripted
 from sandmle.rollout.folder import RunFolder
@@ -72,6 +74,7 @@ def test_the_run_folder_holds_what_it_promises(tasks: Path, tmp_path: Path) -> N
     assert manifest["command"] == "sandmle rollout ..."
     assert manifest["corpus_hash"] == open_corpus(tasks).root_hash
     assert load_config(out / "config.toml") == config(tasks, "group=2")
+    assert manifest["config"]["corpus"]["path"] == str(tasks)
     assert (out / "submissions" / "one.1.csv").read_text() == ANSWERS
     journal = (out / "journal" / "one.1.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in journal]
@@ -193,6 +196,75 @@ def test_a_broken_task_does_not_stop_the_others(tasks: Path, tmp_path: Path) -> 
     (tasks / "one" / "task.json").write_text("{")
     summary = run_rollout(config(tasks, "group=2"), tmp_path / "run")
     assert summary["trajectories"] == summary["expected"] == 2
+    assert summary["complete"] is False, "a task that is missing is not hidden"
+    assert "task.json" in summary["broken"][0]
+
+
+def test_a_changed_file_is_our_failure_not_the_agents(tasks: Path, tmp_path: Path) -> None:
+    (tasks / "one" / "public" / "train.csv").write_text("changed")
+    summary = run_rollout(config(tasks, "group=1"), tmp_path / "run")
+    by_id = {t.id: t for t in RunFolder(tmp_path / "run").trajectories()}
+    assert by_id["one.0"].stop_reason == "infra_error"
+    assert "public/train.csv: changed" in by_id["one.0"].error.message
+    assert by_id["two.0"].stop_reason == "submitted"
+    assert not summary["complete"]
+
+
+def test_a_missing_answer_file_stops_its_task_only(tasks: Path, tmp_path: Path) -> None:
+    (tasks / "one" / "private" / "answer.csv").unlink()
+    run_rollout(config(tasks, "group=1"), tmp_path / "run")
+    reasons = {t.id: t.stop_reason for t in RunFolder(tmp_path / "run").trajectories()}
+    assert reasons == {"one.0": "infra_error", "two.0": "submitted"}
+
+
+def test_two_writers_are_one_too_many(tasks: Path, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with lock(tmp_path / "run"), pytest.raises(UsageError, match="another process is writing"):
+        run_rollout(config(tasks, "group=1"), tmp_path / "run")
+
+
+def test_a_run_goes_on_from_anywhere(tasks: Path, tmp_path: Path, monkeypatch) -> None:
+    """The saved configuration has the corpus as an absolute path; where it lies may change."""
+    monkeypatch.chdir(tasks.parent)
+    relative = load_config(None, ["corpus.path=c", "group=1"])
+    run_rollout(relative, tmp_path / "run")
+    monkeypatch.chdir("/")
+    saved = load_config(tmp_path / "run" / "config.toml")
+    assert run_rollout(saved, tmp_path / "run")["complete"]
+    shutil.copytree(tasks, tmp_path / "moved")
+    moved = config(tmp_path / "moved", "group=1")
+    assert run_rollout(moved, tmp_path / "run")["trajectories"] == 2
+
+
+def test_a_run_without_its_folders_can_go_on(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    run_rollout(config(tasks, "group=1"), out)
+    shutil.rmtree(out / "journal")
+    shutil.rmtree(out / "submissions")
+    path = out / "trajectories.jsonl"
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    assert run_rollout(config(tasks, "group=1"), out)["complete"]
+
+
+def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
+    slow = {"90-slow": "import time\nopen('begun', 'w')\ntime.sleep(600)\n"}
+    build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), solutions=slow)
+    out = tmp_path / "run"
+    command = [sys.executable, "-m", "sandmle.cli.app", "rollout", str(tmp_path / "c")]
+    command += ["--out", str(out), "--group", "3", "--policy", "scripted:slow"]
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+        while not list(tmp_path.glob("sandmle-*/work/begun")):
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == status
+        assert "Traceback" not in errors
+        assert not list(tmp_path.glob("sandmle-*")), "workspaces are removed"
+        if number == signal.SIGINT:
+            assert "the same command goes on from here" in errors
 
 
 def test_a_task_that_cannot_be_played_is_recorded(tasks: Path, tmp_path: Path) -> None:
@@ -302,7 +374,10 @@ def test_a_damaged_run_is_told(tasks: Path, tmp_path: Path) -> None:
     run_rollout(config(tasks, "group=1"), out)
     path = out / "trajectories.jsonl"
     path.write_text('{"id": 1}\n' + path.read_text())
-    with pytest.raises(TaskError, match=r"trajectories\.jsonl, line 1"):
+    with pytest.raises(TaskError, match=r"trajectories\.jsonl, line 1: "):
+        run_rollout(config(tasks, "group=1"), out)
+    path.write_bytes(b"\xff\xfe\n")
+    with pytest.raises(TaskError, match=r"trajectories\.jsonl"):
         run_rollout(config(tasks, "group=1"), out)
 
 

@@ -49,9 +49,9 @@ def ten() -> list[Trajectory]:
 
 def test_failures_of_ours_stay_in_the_denominator() -> None:
     summary = summarise(ten(), expected=10)
-    assert summary["rates"]["any_medal"] == pytest.approx(
-        {"mean": 0.2, "n": 10, "low": 0.0, "high": 0.5}, abs=0.11
-    )
+    medals = summary["rates"]["any_medal"]
+    assert (medals["n"], medals["tasks"]) == (10, 10)
+    assert 0 <= medals["low"] < 0.2 < medals["high"] < 0.6
     assert summary["rates"]["any_medal"]["mean"] == pytest.approx(0.2)
     assert summary["without_failures"]["any_medal"]["mean"] == pytest.approx(2 / 7)
     assert summary["rates"]["valid"]["mean"] == pytest.approx(0.5)
@@ -65,6 +65,7 @@ def test_missing_episodes_make_it_incomplete() -> None:
     scored = ten()[:7]
     assert summarise(scored, expected=7)["complete"] is True
     assert summarise(scored, expected=8)["complete"] is False
+    assert summarise(scored, 7, broken=["x/task.json: missing"])["complete"] is False
 
 
 def test_nothing_played_is_not_zero() -> None:

@@ -1,6 +1,7 @@
 """What the training tests share: a hand-made corpus, a tokenizer, a scripted sampler."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,6 @@ def config(corpus: Corpus) -> Config:
 @pytest.fixture
 def collector(config: Config, corpus: Corpus, tokenizer, tmp_path: Path) -> Iterator[Collector]:
     folder = RunFolder(tmp_path / "run")
-    folder.start(config, corpus.root_hash, "test")
     sandbox = SANDBOXES.get("cold")()
-    yield Collector(config, reward_rule(config.reward), sandbox, Codec(tokenizer), folder)
-    sandbox.close()
+    with folder.writing(config, corpus.root_hash, "test"), closing(sandbox):
+        yield Collector(config, reward_rule(config.reward), sandbox, Codec(tokenizer), folder)

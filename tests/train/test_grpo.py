@@ -169,12 +169,23 @@ def test_a_checkpoint_can_be_trained_further(config, tmp_path: Path) -> None:
     assert train_grpo(again, tmp_path / "second")["complete"]
 
 
+def test_a_folder_that_is_no_model_is_told_before_any_work(config, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    policy = config.policy.model_copy(update={"name": f"hf:{tmp_path / 'empty'}"})
+    with pytest.raises(UsageError, match="cannot be loaded"):
+        train_grpo(config.model_copy(update={"policy": policy}), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [
         ("group=1", "use at least 2"),
-        ("policy.name=scripted:nop", "train tiny:SEED or hf:PATH"),
+        ("policy.name=scripted:nop", "give --policy tiny:SEED or hf:PATH"),
         ("policy.name=hf:/nothing", "there is no folder /nothing"),
+        ("policy.name=tiny:x", "must be a number"),
+        ("policy.name=tiny:99999999999", "must be a number below"),
+        ("policy.temperature=0", "must be above 0"),
         ("env.scaffold=aide", "training plays react"),
         ("reward.preset=papers", "did you mean 'paper'"),
         ("sandbox.backend=cool", "did you mean 'cold'"),

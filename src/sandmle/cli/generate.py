@@ -1,11 +1,12 @@
 """`sandmle generate`."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sandmle.cli.options import AsJson
+from sandmle.cli.options import AsJson, resumable
 from sandmle.cli.output import emit, say
 
 
@@ -20,14 +21,15 @@ def generate(
     """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
     from sandmle.factory.pipeline import generate as run
 
-    corpus = run(
-        out,
-        n,
-        seed,
-        family,
-        workers=workers,
-        progress=lambda task, done, total: say(f"[{done}/{total}] {task.id}: accepted"),
-    )
+    with resumable():
+        corpus = run(
+            out,
+            n,
+            seed,
+            family,
+            workers=workers,
+            progress=lambda task, done, total: say(f"[{done}/{total}] {task.id}"),
+        )
     funnel = corpus.index.funnel if corpus.index else {}
     if as_json:
         emit(
@@ -39,4 +41,6 @@ def generate(
             }
         )
     else:
-        print(f"{len(corpus)} tasks in {out}; next: sandmle rollout {out} --out runs/first")
+        where = shlex.quote(str(out))
+        print(f"{n} {'task' if n == 1 else 'tasks'} in {where}")
+        print(f"sandmle rollout {where} --out runs/first    plays the ladder on them")

@@ -25,5 +25,6 @@ def grade(
         best = [name for name, is_reached in verdict.reached.items() if is_reached]
         print(f"score {number(verdict.score)}: {', '.join(best) or 'below the median'}")
     else:
-        print(f"{verdict.status}: {verdict.reason}")
+        reason = verdict.reason.replace("submission.csv", submission.name)
+        print(f"{verdict.status}: {reason}")
     raise typer.Exit(0 if verdict.status == "ok" else 1)

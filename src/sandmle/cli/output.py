@@ -25,7 +25,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         from rich.table import Table
         from rich.text import Text
 
-        drawn = Table(*header, header_style="bold")
+        drawn = Table(header_style="bold")
+        for name in header:
+            drawn.add_column(name, overflow="fold")
         for row in cells:
             drawn.add_row(*map(Text, row))
         Console().print(drawn)

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sandmle.cli.options import AsJson, ConfigFile, DryRun, Overrides, configure
+from sandmle.cli.options import (
+    AsJson,
+    ConfigFile,
+    DryRun,
+    Overrides,
+    configure,
+    resumable,
+    show_config,
+)
 from sandmle.cli.output import emit, number, say, table
 
 if TYPE_CHECKING:
@@ -30,7 +38,6 @@ def rollout(
     as_json: AsJson = False,
 ) -> None:
     """Play a policy on every task of a corpus. The same command resumes."""
-    from sandmle.config import dump_config
     from sandmle.rollout.runner import prepare, run_rollout
 
     resolved = configure(
@@ -47,9 +54,10 @@ def rollout(
     )
     if dry_run:
         prepare(resolved)
-        print(dump_config(resolved), end="")
+        show_config(resolved, as_json)
         return
-    summary = run_rollout(resolved, out, shlex.join(sys.argv), _tell)
+    with resumable():
+        summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), _tell)
     if as_json:
         emit(summary)
     else:
@@ -61,7 +69,8 @@ def _tell(trajectory: "Trajectory", done: int, total: int) -> None:
     score = trajectory.grade.score
     what = f"score {number(score)}" if score is not None else trajectory.grade.status
     reward = f"reward {number(trajectory.reward.total)}" if trajectory.reward else "no reward"
-    say(f"[{done}/{total}] {trajectory.id}: {trajectory.stop_reason}, {what}, {reward}")
+    masked = f", masked: {trajectory.mask.why}" if trajectory.mask.masked else ""
+    say(f"[{done}/{total}] {trajectory.id}: {trajectory.stop_reason}, {what}, {reward}{masked}")
     if trajectory.error is not None:
         say(f"  {trajectory.error.boundary}: {trajectory.error.message}")
 
@@ -69,12 +78,23 @@ def _tell(trajectory: "Trajectory", done: int, total: int) -> None:
 def _show(summary: dict[str, Any], out: Path) -> None:
     figures = {"mean reward": summary["reward"], **summary["rates"]}
     table(
-        ("", "mean", "95% interval", "n"),
+        ("", "mean", "95% interval over tasks", "episodes", "tasks"),
         [
-            (name, number(f["mean"]), f"{number(f['low'])} to {number(f['high'])}", f["n"])
+            (name.replace("_", " "), number(f["mean"]), _interval(f), f["n"], f["tasks"])
             for name, f in figures.items()
         ],
     )
+    if summary["timed_out"]:
+        say(f"{summary['timed_out']} episodes had an execution that timed out")
+    for reason in summary["broken"]:
+        say(f"broken: {reason}")
     if not summary["complete"]:
-        say(f"incomplete: {summary['trajectories']} of {summary['expected']} episodes were scored")
-    print(f"\nsandmle view {out}    shows the trajectories")
+        failed = len(summary["failures"])
+        say(f"incomplete: {summary['expected']} episodes expected, {failed} failed")
+    print(f"\nsandmle view {shlex.quote(str(out))}    shows the trajectories")
+
+
+def _interval(figures: dict[str, Any]) -> str:
+    if figures["low"] is None:
+        return "-"
+    return f"{number(figures['low'])} to {number(figures['high'])}"

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sandmle.cli.options import AsJson, ConfigFile, DryRun, Overrides, configure
+from sandmle.cli.options import AsJson, ConfigFile, DryRun, Overrides, configure, show_config
 from sandmle.cli.output import emit, number, say
 
 app = typer.Typer(help="Train a policy.", no_args_is_help=True)
@@ -33,7 +33,6 @@ def grpo(
     as_json: AsJson = False,
 ) -> None:
     """Train with trajectory-level GRPO in real episodes."""
-    from sandmle.config import dump_config
     from sandmle.train.grpo import prepare, train_grpo
 
     resolved = configure(
@@ -48,13 +47,14 @@ def grpo(
     )
     if dry_run:
         prepare(resolved)
-        print(dump_config(resolved), end="")
+        show_config(resolved, as_json)
         return
-    summary = train_grpo(resolved, out, shlex.join(sys.argv), _tell)
+    summary = train_grpo(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), _tell)
     if as_json:
         emit(summary)
     else:
-        print(f"trained weights in {out / 'checkpoints'}; sandmle view {out} shows the run")
+        print(f"trained weights in {out / 'checkpoints'}")
+        print(f"sandmle view {shlex.quote(str(out))}    shows the run")
 
 
 def _tell(line: dict[str, Any]) -> None:

@@ -54,7 +54,10 @@ class Outcome(NamedTuple):
 
 
 class Workbench:
-    """What a scaffold may do with a task; `turns` is its record."""
+    """What a scaffold may do with a task; `turns` is its record.
+
+    Raises `TaskError` for a task whose files are not as they were written.
+    """
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class Workbench:
         grader: Grader | None = None,
         workspace: Workspace | None = None,
     ) -> None:
+        task.verify()
         self.task = task
         self.config = config or EnvSection()
         self.limits = limits or Limits()

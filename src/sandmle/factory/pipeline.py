@@ -5,6 +5,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,12 +27,13 @@ from sandmle.factory.family import FAMILIES, Script
 from sandmle.factory.gate import Trial, Verdict, judge
 from sandmle.factory.regenerate import STUB
 from sandmle.factory.skin import skins
-from sandmle.files import to_json
+from sandmle.files import Locked, lock, to_json
 from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import Answers, read_answers, thresholds
 from sandmle.metrics.registry import METRICS
 from sandmle.sandbox.base import SANDBOXES, Sandbox
 from sandmle.tasks.corpus import (
+    INDEX,
     Corpus,
     CorpusIndex,
     open_corpus,
@@ -94,20 +96,40 @@ def generate(
     for name in families:
         FAMILIES.get(name)
     _check_folder(out, n, seed, families)
+    try:
+        with lock(out):
+            tasks = _fill(out, n, seed, families, workers, progress)
+            _write_index(out, tasks, seed, families, validation)
+    except Locked:
+        raise UsageError(f"{out}: another process is writing to it") from None
+    return open_corpus(out)
+
+
+def _fill(
+    out: Path, n: int, seed: int, families: Sequence[str], workers: int, progress: Progress | None
+) -> list[Task]:
+    """Fill the slots of a corpus, several side by side."""
     sandbox = SANDBOXES.get("cold")()
     tasks: list[Task] = []
 
     def fill(slot: int) -> Task:
         return _fill_slot(out, slot, seed, families, sandbox)
 
-    try:
-        with ThreadPoolExecutor(workers) as pool:
+    # the sandbox is closed first: that ends what is running when something goes wrong
+    with ThreadPoolExecutor(workers) as pool, closing(sandbox):
+        try:
             for task in pool.map(fill, range(n)):
                 tasks.append(task)
                 if progress is not None:
                     progress(task, len(tasks), n)
-    finally:
-        sandbox.close()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    return tasks
+
+
+def _write_index(
+    out: Path, tasks: Sequence[Task], seed: int, families: Sequence[str], validation: float
+) -> None:
     train, held_out = split_tasks(tasks, validation, seed)
     splits = {"train": tuple(t.id for t in train), "val": tuple(t.id for t in held_out)}
     write_index(
@@ -123,7 +145,6 @@ def generate(
             root_hash=root_hash(tasks),
         ),
     )
-    return open_corpus(out)
 
 
 def plan(seed: int, slot: int, attempt: int, families: Sequence[str]) -> Plan:
@@ -155,9 +176,10 @@ def _check_folder(out: Path, n: int, seed: int, families: Sequence[str]) -> None
         out.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=out):
             pass
+        names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
     except OSError as error:
         raise UsageError(f"{out}: cannot be written ({error.strerror})") from None
-    present = {path.parent.name for path in out.glob(f"*/{CARD}")}
+    present = names - {INDEX}
     if present:
         planned = {
             plan(seed, slot, attempt, families).task_id

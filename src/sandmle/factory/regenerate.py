@@ -36,6 +36,10 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--n-train", type=int, default=size.n_samples)
     parser.add_argument("--n-test", type=int, default=size.n_test)
     options = parser.parse_args(arguments)
+    if min(options.n_train, options.n_test) < 1 or (options.seed or 0) < 0:
+        parser.error("a seed is not negative, and there is at least one row of each sort")
+    if options.out.exists() and not options.out.is_dir():
+        parser.error(f"{options.out} is a file; --out names a folder")
     recipe = Recipe.model_validate(spec.parameters)
     seed = spec.seed if options.seed is None else (options.seed, _FRESH, 0)
     tables = draw(recipe, seed, options.n_train, options.n_test)

@@ -1,27 +1,28 @@
 """One self-contained HTML page of a run. What agents wrote is text on it, never markup."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import ValidationError
 
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import read_lines, write_atomic
-from sandmle.types import MILESTONES, REWARD_PARTS, RunManifest, Trajectory
+from sandmle.types import MILESTONES, REWARD_PARTS, RunManifest, Trajectory, first_fault
+
+T = TypeVar("T")
 
 
 def write_page(run: Path, out: Path | None = None) -> Path:
     """Write the page of a run folder and return its path; `UsageError` if there is no run."""
     if not (run / "run.json").is_file():
         raise UsageError(f"{run}: holds no run; `sandmle rollout` and `sandmle train` make one")
-    try:
-        manifest = RunManifest.model_validate_json((run / "run.json").read_bytes())
-        lines = read_lines(run / "trajectories.jsonl")
-        trajectories = {t.id: t for t in map(Trajectory.model_validate_json, lines)}
-    except ValidationError as error:
-        raise TaskError(f"{run}: {error.errors()[0]['msg']}") from None
+    manifest = _parse(run / "run.json", RunManifest.model_validate_json)[0]
+    played = _parse(run / "trajectories.jsonl", Trajectory.model_validate_json)
+    trajectories = {trajectory.id: trajectory for trajectory in played}
+    summary = _parse(run / "summary.json", json.loads)
     path = out or run / "page.html"
     page = (
         _environment()
@@ -29,8 +30,8 @@ def write_page(run: Path, out: Path | None = None) -> Path:
         .render(
             manifest=manifest,
             trajectories=[trajectories[name] for name in sorted(trajectories)],
-            summary=_json(run / "summary.json"),
-            steps=[json.loads(line) for line in read_lines(run / "metrics.jsonl")],
+            summary=summary[0] if summary else None,
+            steps=_parse(run / "metrics.jsonl", json.loads),
             milestones=MILESTONES,
             parts=REWARD_PARTS,
         )
@@ -42,8 +43,16 @@ def write_page(run: Path, out: Path | None = None) -> Path:
     return path
 
 
-def _json(path: Path) -> dict[str, Any] | None:
-    return json.loads(path.read_bytes()) if path.is_file() else None
+def _parse(path: Path, parse: Callable[[str], T]) -> list[T]:
+    """Parse each line of a `.jsonl` file, another file as a whole; nothing if it is not there."""
+    if not path.exists():
+        return []
+    try:
+        texts = read_lines(path) if path.suffix == ".jsonl" else [path.read_text(encoding="utf-8")]
+        return [parse(text) for text in texts]
+    except ValueError as error:
+        reason = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        raise TaskError(f"{path}: {reason}") from None
 
 
 def _environment() -> Environment:

@@ -7,19 +7,21 @@ import os
 import platform
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
 from sandmle.config import Config, dump_config
 from sandmle.errors import TaskError, UsageError
-from sandmle.files import append_line, read_lines, to_json, write_atomic
+from sandmle.files import LOCK, Locked, append_line, lock, read_lines, to_json, write_atomic
 from sandmle.rollout.record import UNSCORABLE, EpisodeKey, versions
-from sandmle.types import RunManifest, Trajectory
+from sandmle.types import RunManifest, Trajectory, first_fault
 
 # what a run that was killed while it started may have left
-_STARTED = {"journal", "submissions", "tokens", "config.toml"}
+_STARTED = {"journal", "submissions", "tokens", "config.toml", LOCK}
 
 
 class RunFolder:
@@ -42,32 +44,48 @@ class RunFolder:
         """Return where the token ledger of an episode is kept."""
         return self.root / "tokens" / f"{episode_id}.npz"
 
-    def start(self, config: Config, corpus_hash: str, command: str) -> None:
-        """Create the folder, or check that it holds the same run and can go on.
+    @contextmanager
+    def writing(self, config: Config, corpus_hash: str, command: str) -> Iterator[None]:
+        """Hold the folder while a run is written to it: create it, or go on with the same run.
 
-        Raises `UsageError` if the folder holds something else. What may differ is `concurrency`.
+        Raises `UsageError` if it holds something else, cannot be written, or another process is
+        writing to it. What may differ between two parts of a run is `concurrency`, and where the
+        corpus lies.
         """
-        if (self.root / "run.json").exists():
-            self._check_same(config, corpus_hash)
-            return
-        if self.root.exists() and {path.name for path in self.root.iterdir()} - _STARTED:
-            raise UsageError(f"{self.root}: is not empty and holds no run; choose another folder")
+        try:
+            foreign = [path for path in self.root.iterdir() if path.name not in _STARTED]
+            if foreign and not (self.root / "run.json").exists():
+                raise UsageError(
+                    f"{self.root}: is not empty and holds no run; choose another folder"
+                )
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise UsageError(f"{self.root}: cannot be read ({error.strerror})") from None
         try:
             for name in ("journal", "submissions", "tokens"):
                 (self.root / name).mkdir(parents=True, exist_ok=True)
-            write_atomic(self.root / "config.toml", dump_config(config))
-            manifest = RunManifest(
-                id=self.root.resolve().name,
-                command=command,
-                config=config.model_dump(mode="json"),
-                corpus_hash=corpus_hash,
-                versions=versions(),
-                started=datetime.now(UTC).isoformat(timespec="seconds"),
-                host={"system": platform.platform(), "cores": os.cpu_count()},
-            )
-            write_atomic(self.root / "run.json", to_json(manifest.model_dump(), indent=2) + "\n")
-        except OSError as error:
-            raise UsageError(f"{self.root}: cannot be written ({error.strerror})") from None
+            with lock(self.root):
+                self._begin(config, corpus_hash, command)
+                yield
+        except Locked:
+            raise UsageError(f"{self.root}: another process is writing to it") from None
+
+    def _begin(self, config: Config, corpus_hash: str, command: str) -> None:
+        if (self.root / "run.json").exists():
+            self._check_same(config, corpus_hash)
+            return
+        write_atomic(self.root / "config.toml", dump_config(config))
+        manifest = RunManifest(
+            id=self.root.resolve().name,
+            command=command,
+            config=config.model_dump(mode="json"),
+            corpus_hash=corpus_hash,
+            versions=versions(),
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            host={"system": platform.platform(), "cores": os.cpu_count()},
+        )
+        write_atomic(self.root / "run.json", to_json(manifest.model_dump(), indent=2) + "\n")
 
     def add(self, trajectory: Trajectory, submission: bytes | None) -> None:
         """Write one finished episode: its submission, then its line."""
@@ -88,28 +106,36 @@ class RunFolder:
         return {key_text(EpisodeKey(**{f: getattr(t, f) for f in fields})) for t in done}
 
     def _read(self) -> Iterator[Trajectory]:
-        for number, line in enumerate(read_lines(self.trajectories_path), start=1):
-            try:
+        number = 0
+        try:
+            for line in read_lines(self.trajectories_path):
+                number += 1
                 yield Trajectory.model_validate_json(line)
-            except ValidationError as error:
-                where = f"{self.trajectories_path}, line {number}"
-                raise TaskError(f"{where}: {error.errors()[0]['msg']}") from None
+        except ValueError as error:
+            reason = first_fault(error) if isinstance(error, ValidationError) else str(error)
+            raise TaskError(f"{self.trajectories_path}, line {number}: {reason}") from None
 
     def _check_same(self, config: Config, corpus_hash: str) -> None:
         try:
             text = (self.root / "run.json").read_bytes()
             manifest = RunManifest.model_validate_json(text)
         except ValidationError as error:
-            raise TaskError(f"{self.root / 'run.json'}: {error.errors()[0]['msg']}") from None
+            raise TaskError(f"{self.root / 'run.json'}: {first_fault(error)}") from None
         if manifest.corpus_hash != corpus_hash:
             raise UsageError(f"{self.root}: holds a run on other tasks; choose another --out")
-        before, now = dict(manifest.config), config.model_dump(mode="json")
-        changed = sorted(k for k in now if k != "concurrency" and now[k] != before.get(k))
+        before, now = _essence(manifest.config), _essence(config.model_dump(mode="json"))
+        changed = sorted(key for key in now if now[key] != before.get(key))
         if changed:
             raise UsageError(
                 f"{self.root}: holds a run with another {', '.join(changed)}; "
                 f"choose another --out, or go on with --config {self.root / 'config.toml'}"
             )
+
+
+def _essence(config: dict[str, Any]) -> dict[str, Any]:
+    """Return what two parts of one run must have in common."""
+    corpus = {key: value for key, value in config["corpus"].items() if key != "path"}
+    return {**config, "corpus": corpus, "concurrency": None}
 
 
 def key_text(key: EpisodeKey) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -52,22 +53,19 @@ def run_rollout(
     """
     stage = prepare(config)
     folder = RunFolder(out)
-    folder.start(config, stage.corpus.root_hash, command)
-    finished = folder.finished()
-    jobs = [
-        (task, k)
-        for task in stage.corpus
-        for k in range(config.group)
-        if key_text(_key(stage, task, k)) not in finished
-    ]
-    total = len(stage.corpus) * config.group
-    sandbox = SANDBOXES.get(config.sandbox.backend)()
-    try:
-        _play_all(stage, jobs, sandbox, folder, total, progress)
-    finally:
-        sandbox.close()
-    summary = summarise(folder.trajectories(), total)
-    write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
+    with folder.writing(stage.config, stage.corpus.root_hash, command):
+        finished = folder.finished()
+        jobs = [
+            (task, k)
+            for task in stage.corpus
+            for k in range(config.group)
+            if key_text(_key(stage, task, k)) not in finished
+        ]
+        total = len(stage.corpus) * config.group
+        _play_all(stage, jobs, folder, total, progress)
+        broken = [fault.reason for fault in stage.corpus.broken]
+        summary = summarise(folder.trajectories(), total, broken)
+        write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
     return summary
 
 
@@ -80,7 +78,7 @@ def prepare(config: Config) -> Stage:
     corpus = open_tasks(config)
     require_floors(rule, [task.card for task in corpus])
     policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
-    return Stage(config, corpus, policy, scaffold, rule)
+    return Stage(located(config, corpus), corpus, policy, scaffold, rule)
 
 
 def open_tasks(config: Config) -> Corpus:
@@ -96,6 +94,12 @@ def open_tasks(config: Config) -> Corpus:
         reasons = "".join(f"\n  {fault.reason}" for fault in corpus.broken)
         raise UsageError(f"{config.corpus.path}: no task can be played{reasons}")
     return corpus
+
+
+def located(config: Config, corpus: Corpus) -> Config:
+    """Return the configuration with the corpus as an absolute path, good from anywhere."""
+    section = config.corpus.model_copy(update={"path": str(corpus.root.absolute())})
+    return config.model_copy(update={"corpus": section})
 
 
 def play(
@@ -138,13 +142,14 @@ def _episode(
 def _play_all(
     stage: Stage,
     jobs: list[tuple[Task, int]],
-    sandbox: Sandbox,
     folder: RunFolder,
     total: int,
     progress: Progress | None,
 ) -> None:
     count = total - len(jobs)
-    with ThreadPoolExecutor(stage.config.concurrency) as pool:
+    sandbox = SANDBOXES.get(stage.config.sandbox.backend)()
+    # the sandbox is closed first: that ends what is running, and with it the episodes in flight
+    with ThreadPoolExecutor(stage.config.concurrency) as pool, closing(sandbox):
         pending = {pool.submit(play, stage, task, k, sandbox, folder) for task, k in jobs}
         try:
             while pending:
@@ -155,9 +160,8 @@ def _play_all(
                     count += 1
                     if progress is not None:
                         progress(trajectory, count, total)
-        except BaseException:
+        finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _key(stage: Stage, task: Task, k: int) -> EpisodeKey:

@@ -6,17 +6,19 @@ from typing import Any
 
 from sandmle.rollout.record import UNSCORABLE
 from sandmle.stats import mean_interval
-from sandmle.types import MILESTONES, Trajectory
+from sandmle.types import MILESTONES, Trajectory, Turn
 
 RATES = ("valid", *MILESTONES, "any_medal")
 
 
-def summarise(trajectories: Sequence[Trajectory], expected: int) -> dict[str, Any]:
-    """Return the tables of `summary.json`.
+def summarise(
+    trajectories: Sequence[Trajectory], expected: int, broken: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the tables of `summary.json`; `broken` are reasons why tasks could not be played.
 
     Rates have all trajectories as their denominator, failures of ours included (they count as not
     reached); `without_failures` gives the same rates without them. `complete` is false while
-    episodes are missing or could not be scored.
+    episodes are missing or could not be scored, or a task was broken.
     """
     failures = [t for t in trajectories if t.stop_reason in UNSCORABLE]
     scored = [t for t in trajectories if t.stop_reason not in UNSCORABLE]
@@ -24,12 +26,14 @@ def summarise(trajectories: Sequence[Trajectory], expected: int) -> dict[str, An
     return {
         "trajectories": len(trajectories),
         "expected": expected,
-        "complete": len(scored) == expected,
+        "complete": len(scored) == expected and not broken,
+        "broken": list(broken),
         "rates": _rates(trajectories),
         "without_failures": _rates(scored),
         "reward": _interval(rewarded, [t.reward.total for t in rewarded if t.reward]),
         "reward_parts": _parts(rewarded),
         "stop_reasons": dict(Counter(t.stop_reason for t in trajectories)),
+        "timed_out": sum(any(_timed_out(u) for u in t.turns) for t in trajectories),
         "masked": dict(Counter(t.mask.why for t in trajectories if t.mask.masked)),
         "failures": [{"id": t.id, "error": _error(t)} for t in failures],
         "turns": _interval(trajectories, [float(len(t.turns)) for t in trajectories]),
@@ -58,6 +62,10 @@ def _reached(trajectory: Trajectory) -> set[str]:
     return {"valid"} | milestones | medal
 
 
+def _timed_out(turn: Turn) -> bool:
+    return turn.result is not None and turn.result.status == "timeout"
+
+
 def _parts(rewarded: Sequence[Trajectory]) -> dict[str, Any]:
     parts = [t.reward.parts for t in rewarded if t.reward]
     names = list(parts[0]) if parts else []
@@ -66,8 +74,8 @@ def _parts(rewarded: Sequence[Trajectory]) -> dict[str, Any]:
 
 def _interval(trajectories: Sequence[Trajectory], values: Sequence[float]) -> dict[str, Any]:
     """Return the mean of a figure that each trajectory has; the interval is over tasks."""
-    estimate, low, high, n = mean_interval(values, [t.task_id for t in trajectories])
-    return {"mean": estimate, "low": low, "high": high, "n": n}
+    estimate, low, high, n, tasks = mean_interval(values, [t.task_id for t in trajectories])
+    return {"mean": estimate, "low": low, "high": high, "n": n, "tasks": tasks}
 
 
 def _error(trajectory: Trajectory) -> str:

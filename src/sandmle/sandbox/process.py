@@ -38,11 +38,14 @@ class ProcessSandbox:
 
     def __init__(self, isolation: Isolation, limited: bool) -> None:
         self.isolation = isolation
+        self.closed = False
         self._limited = limited
         self._open: list[ProcessWorkspace] = []
 
     def open(self, public: Path, limits: Limits) -> "ProcessWorkspace":
         """Open a workspace; the public files are copied into its `input/`, read-only."""
+        if self.closed:
+            raise SandboxError("the sandbox was closed")
         workspace = ProcessWorkspace(self, public, limits, self._limited)
         self._open.append(workspace)
         return workspace
@@ -53,7 +56,8 @@ class ProcessSandbox:
             self._open.remove(workspace)
 
     def close(self) -> None:
-        """Close every workspace that is still open."""
+        """End every program that is still running and remove every workspace."""
+        self.closed = True
         for workspace in list(self._open):
             workspace.close()
 
@@ -66,12 +70,23 @@ class ProcessWorkspace:
     ) -> None:
         self._sandbox, self._public, self._limits = sandbox, public, limits
         self._limited = limited
+        self._process: subprocess.Popen[bytes] | None = None
         self._root = Path(tempfile.mkdtemp(prefix="sandmle-"))
         self.work = self._root / "work"
-        self._prepare()
+        try:
+            self._prepare()
+        except (OSError, TaskError) as error:
+            shutil.rmtree(self._root, ignore_errors=True)
+            if isinstance(error, TaskError):
+                raise
+            raise SandboxError(
+                f"no workspace could be made in {self._root.parent}: {error}"
+            ) from None
 
     def run(self, code: str) -> ExecResult:
         """Run `code` and wait for its end or for the limit; never raises for what it does."""
+        if self._sandbox.closed:
+            return ExecResult(status="infra", stderr="the sandbox was closed")
         try:
             self._prepare()
             self._write_script(code)
@@ -81,7 +96,7 @@ class ProcessWorkspace:
                 cpu = limits.cpu_s if limits.cpu_s is not None else 4 * limits.wall_s
                 figures = (os.getpid(), limits.memory_mb, limits.disk_mb, int(cpu) + 1)
                 command = [sys.executable, "-IS", str(_LAUNCHER), *map(str, figures), *command]
-            process = subprocess.Popen(
+            self._process = subprocess.Popen(
                 command,
                 cwd=self.work,
                 env=self._environment(),
@@ -92,7 +107,7 @@ class ProcessWorkspace:
             )
         except OSError as error:
             return ExecResult(status="infra", stderr=f"the program could not be started: {error}")
-        return _watch(process, self._limits)
+        return _watch(self._process, self._limits)
 
     def read(self, name: str, limit: int) -> bytes:
         """Read a file that the code has written, without following links."""
@@ -113,8 +128,10 @@ class ProcessWorkspace:
         return self._sandbox.open(self._public, self._limits)
 
     def close(self) -> None:
-        """Remove the folder, whatever modes the code has set in it."""
+        """End what is running and remove the folder, whatever modes the code has set in it."""
         self._sandbox.forget(self)
+        if self._process is not None and self._process.returncode is None:
+            _kill_group(self._process.pid)
         for folder, _, _ in os.walk(self._root):
             with suppress(OSError):
                 Path(folder).chmod(0o700)

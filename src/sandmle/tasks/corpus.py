@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import sha256, to_json, write_atomic
 from sandmle.tasks.folder import CARD, Task, open_task
-from sandmle.types import JsonDict, Record
+from sandmle.types import JsonDict, Record, first_fault
 
 INDEX = "corpus.json"
 
@@ -104,7 +104,7 @@ def open_corpus(path: Path | str) -> Corpus:
     except OSError as error:
         raise UsageError(f"{root}: cannot be read ({error.strerror})") from None
     for folder in folders:
-        if folder.name.startswith(".") or not folder.is_dir():
+        if folder.name.startswith(".") or not _looks_like_a_task(folder):
             continue
         try:
             tasks.append(open_task(folder))
@@ -113,6 +113,10 @@ def open_corpus(path: Path | str) -> Corpus:
     if not tasks and not broken:
         raise UsageError(f"{root}: holds no task folder; `sandmle generate` makes a corpus")
     return Corpus(root, tasks, broken, _read_index(root))
+
+
+def _looks_like_a_task(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (CARD, "public", "private"))
 
 
 def write_index(root: Path, index: CorpusIndex) -> None:
@@ -169,4 +173,4 @@ def _read_index(root: Path) -> CorpusIndex | None:
     except OSError as error:
         raise TaskError(f"{path}: cannot be read ({error.strerror})") from None
     except ValidationError as error:
-        raise TaskError(f"{path}: {error.errors()[0]['msg']}") from None
+        raise TaskError(f"{path}: {first_fault(error)}") from None

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import UnsafeFile, safe_read, sha256, sha256_file, to_json
-from sandmle.types import TaskCard, TaskSpec
+from sandmle.types import TaskCard, TaskSpec, first_fault
 
 CARD = "task.json"
 _MAX_FILE = 1 << 30
@@ -83,7 +83,7 @@ class Task:
         try:
             return TaskSpec.model_validate_json(self.read("private/spec.json"))
         except ValidationError as error:
-            raise TaskError(f"{self.private / 'spec.json'}: {_first(error)}") from None
+            raise TaskError(f"{self.private / 'spec.json'}: {first_fault(error)}") from None
 
     def solutions(self) -> list[Solution]:
         """Return the ladder's scripts, easiest first."""
@@ -109,6 +109,17 @@ class Task:
                 lines.append(f"{name}: changed since {CARD} was written")
         return lines
 
+    def verify(self) -> None:
+        """Raise `TaskError` unless every file is as it was written; looked at once."""
+        faults = self._faults
+        if faults:
+            more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+            raise TaskError(f"{self.root}: {faults[0]}{more}")
+
+    @cached_property
+    def _faults(self) -> list[str]:
+        return self.faults()
+
     def read(self, name: str) -> bytes:
         """Read a file of the task by its path in the folder; `TaskError` if that cannot be."""
         try:
@@ -130,15 +141,20 @@ class Task:
 
 
 def open_task(path: Path | str) -> Task:
-    """Open a task folder; raises `TaskError` with the path and the reason if it is broken."""
+    """Open a task folder.
+
+    Raises `TaskError` with path and reason if it is broken, `UsageError` if nothing is there.
+    """
     root = Path(path)
+    if not root.is_dir():
+        raise UsageError(f"{root}: no such folder")
     try:
         card = TaskCard.model_validate_json(safe_read(root, CARD, _MAX_FILE, only_name=False))
     except (OSError, UnsafeFile) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise TaskError(f"{root / CARD}: cannot be read ({reason})") from None
     except ValidationError as error:
-        raise TaskError(f"{root / CARD}: {_first(error)}") from None
+        raise TaskError(f"{root / CARD}: {first_fault(error)}") from None
     if card.id != root.absolute().name:
         raise TaskError(f"{root}: the folder's name is not the task's id; rename it to {card.id}")
     for name in ("public", "private"):
@@ -182,9 +198,3 @@ def _write(root: Path, name: str, content: bytes) -> None:
         stream.write(content)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-def _first(error: ValidationError) -> str:
-    fault = error.errors()[0]
-    where = ".".join(str(part) for part in fault["loc"])
-    return f"{where}: {fault['msg']}" if where else fault["msg"]

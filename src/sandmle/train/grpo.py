@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from sandmle.errors import MissingExtraError, UsageError
 from sandmle.files import append_line, to_json, write_atomic
 from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder
-from sandmle.rollout.runner import open_tasks
+from sandmle.rollout.runner import located, open_tasks
 from sandmle.rollout.summary import summarise
 from sandmle.sandbox.base import SANDBOXES
 from sandmle.tasks.corpus import Corpus
@@ -53,25 +53,25 @@ def train_grpo(
     and the trained weights in `checkpoints/`. Raises `UsageError` before any work for a bad
     configuration and `MissingExtraError` without the packages of `sandmle[train]`.
     """
+    corpus, rule = prepare(config)
     _require_extra()
-    plan = prepare(config)
-    folder = RunFolder(out)
+    config = located(config, corpus)
     if (out / "run.json").exists():
         raise UsageError(f"{out}: holds a run already; choose another --out")
-    folder.start(config, plan.corpus.root_hash, command)
-    sandbox = SANDBOXES.get(config.sandbox.backend)()
-    try:
-        with _quiet():
-            tokenizer, model = _load(config, plan.corpus)
-            collector = Collector(config, plan.rule, sandbox, Codec(tokenizer), folder)
-            trainer = make_trainer(collector, plan.corpus, model, tokenizer, out, progress=progress)
+    folder = RunFolder(out)
+    with _quiet():
+        tokenizer, model = _load(config, corpus)
+        codec = Codec(tokenizer)
+        sandbox = SANDBOXES.get(config.sandbox.backend)()
+        with folder.writing(config, corpus.root_hash, command), closing(sandbox):
+            collector = Collector(config, rule, sandbox, codec, folder)
+            trainer = make_trainer(collector, corpus, model, tokenizer, out, progress=progress)
             trainer.train()
             _save(trainer, tokenizer, out / "checkpoints" / f"step-{config.grpo.steps:06d}")
-    finally:
-        sandbox.close()
-    episodes = config.grpo.steps * config.grpo.tasks_per_step * config.group
-    summary = summarise(folder.trajectories(), episodes)
-    write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
+            episodes = config.grpo.steps * config.grpo.tasks_per_step * config.group
+            broken = [fault.reason for fault in corpus.broken]
+            summary = summarise(folder.trajectories(), episodes, broken)
+            write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
     return summary
 
 
@@ -83,10 +83,16 @@ def prepare(config: Config) -> Plan:
         raise UsageError("env.scaffold: training plays react; other scaffolds are for evaluation")
     sort, _, argument = config.policy.name.partition(":")
     if sort not in ("tiny", "hf") or not argument:
-        raise UsageError(f"policy {config.policy.name!r}: train tiny:SEED or hf:PATH")
-    SANDBOXES.get(config.sandbox.backend)
+        raise UsageError(
+            f"policy {config.policy.name!r} cannot be trained; give --policy tiny:SEED or hf:PATH"
+        )
     if sort == "hf" and not Path(argument).is_dir():
         raise UsageError(f"policy {config.policy.name}: there is no folder {argument}")
+    if sort == "tiny" and not (argument.isdecimal() and int(argument) < 2**32):
+        raise UsageError(f"policy {config.policy.name}: the seed must be a number below 2**32")
+    if config.policy.temperature == 0:
+        raise UsageError("policy.temperature: GRPO learns from differences; it must be above 0")
+    SANDBOXES.get(config.sandbox.backend)
     rule = reward_rule(config.reward)
     corpus = open_tasks(config)
     require_floors(rule, [task.card for task in corpus])
@@ -181,7 +187,7 @@ def to_batch(rollouts: Sequence[Rollout]) -> dict[str, Any]:
     return {
         "prompt_ids": [ledger.prompt_ids for ledger in ledgers],
         "completion_ids": [ledger.completion_ids for ledger in ledgers],
-        # one update a batch, sampled by the same weights: the trainer's own log-probs are the old ones
+        # one update a batch, sampled by the same weights: the trainer's own log-probs will do
         "logprobs": None,
         "env_mask": [
             [0] * len(ledger.mask) if hidden else ledger.mask
@@ -214,10 +220,12 @@ def _model_sampler(trainer: Any, temperature: float) -> Sampler:
         ).to(trainer.accelerator.device)
         options = {
             "max_new_tokens": max_new_tokens,
-            "do_sample": temperature > 0,
+            "do_sample": True,
+            "temperature": temperature,
+            "top_k": 0,
+            "top_p": 1.0,
             "pad_token_id": tokenizer.pad_token_id,
             "eos_token_id": tokenizer.eos_token_id,
-            **({"temperature": temperature, "top_k": 0, "top_p": 1.0} if temperature > 0 else {}),
         }
         wrapped = trainer.model_wrapped
         training = wrapped.training
@@ -278,7 +286,12 @@ def _load(config: Config, corpus: Corpus) -> tuple[Any, Any]:
         return tokenizer, tiny_model(tokenizer, int(argument))
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    return AutoTokenizer.from_pretrained(argument), AutoModelForCausalLM.from_pretrained(argument)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(argument)
+        return tokenizer, AutoModelForCausalLM.from_pretrained(argument)
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UsageError(f"policy {config.policy.name}: cannot be loaded: {reason}") from None
 
 
 def _save(trainer: Any, tokenizer: Any, path: Path) -> None:

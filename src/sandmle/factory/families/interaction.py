@@ -131,7 +131,7 @@ _REFERENCE = """
 pipeline = make_pipeline(
     StandardScaler(),
     PolynomialFeatures(2, interaction_only=True, include_bias=False),
-    LogisticRegression(l1_ratio=1.0, solver="liblinear", max_iter=1000),
+    LogisticRegression(l1_ratio=1.0, solver="liblinear", max_iter=1000, random_state=0),
 )
 grid = {"logisticregression__C": [0.05, 0.1, 0.2, 0.5, 1.0]}
 clf = GridSearchCV(pipeline, grid, cv=4, scoring="neg_log_loss").fit(X, y)
