@@ -196,7 +196,7 @@ def test_what_cannot_be_trained_is_refused(corpus, tmp_path, override: str, mess
         None,
         [
             f"corpus.path='{corpus.root}'",
-            *(["policy.name=tiny:0"] if "policy" not in override else []),
+            *(["policy.name=tiny:0"] if "policy.name" not in override else []),
             override,
         ],
     )
