@@ -170,8 +170,10 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
 
 def test_it_goes_on_after_kill_9(corpus: Corpus, tmp_path: Path) -> None:
     out = tmp_path / "two"
+    code = (
         "from pathlib import Path\nfrom sandmle import generate\n"
         f"generate(Path({str(out)!r}), n=2, seed={SEED})"
+    )
     process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
     while not list(out.glob("*/task.json")):
         assert process.poll() is None
