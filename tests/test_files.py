@@ -1,11 +1,15 @@
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from sandmle.files import (
+    Locked,
     UnsafeFile,
     append_line,
+    lock,
     read_lines,
     safe_read,
     sha256,
@@ -64,6 +68,22 @@ def test_unicode_line_ends_do_not_split_a_record(tmp_path: Path) -> None:
     path = tmp_path / "log"
     append_line(path, to_json({"a": "x\u2028y\x85z\r"}))
     assert len(list(read_lines(path))) == 1
+
+
+def test_a_lock_keeps_others_out_and_ends_with_its_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom sandmle.files import lock\n"
+        f"with lock(Path({str(tmp_path)!r})):\n    print('held', flush=True)\n    time.sleep(600)\n"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(Locked), lock(tmp_path):
+        pass
+    holder.kill()
+    holder.wait()
+    holder.stdout.close()
+    with lock(tmp_path):
+        pass
 
 
 def test_safe_read(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import json
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 LOCK = ".lock"
+_LOCK_ATTEMPTS = 20
 
 
 class Locked(Exception):
@@ -60,13 +62,18 @@ def write_atomic(path: Path, data: bytes | str) -> None:
 def lock(folder: Path) -> Iterator[None]:
     """Hold a folder for this process; the system frees it when the process ends, however it does.
 
-    Raises `Locked` if another process holds it.
+    Raises `Locked` if another process still holds it after two seconds: one that was killed just
+    now may have a child that is only beginning, and holds the lock until it has begun.
     """
     with (folder / LOCK).open("a") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise Locked(str(folder)) from None
+        for attempt in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if attempt == _LOCK_ATTEMPTS - 1:
+                    raise Locked(str(folder)) from None
+                time.sleep(0.1)
         yield
 
 
