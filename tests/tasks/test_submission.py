@@ -14,6 +14,7 @@ from sandmle.tasks.submission import (
     parse_number,
     read_json_lines,
     read_table,
+    to_csv,
 )
 
 NUMBER = {
@@ -126,6 +127,13 @@ def test_quoted_commas_and_newlines_are_text() -> None:
     table = read_table(b'id,text\n1,"a,b\nc"\n2,"say ""hi"""\n')
     assert table.column("text") == ["a,b\nc", 'say "hi"']
     assert table.lines == [3, 4]
+
+
+@given(st.lists(st.text('a,"\n é'), min_size=1))
+def test_what_is_written_is_read_back(cells: list[str]) -> None:
+    table = read_table(to_csv({"id": cells, 'a "b", c': cells[::-1]}))
+    assert table.header == ["id", 'a "b", c']
+    assert table.rows == [list(row) for row in zip(cells, cells[::-1], strict=True)]
 
 
 def test_json_lines_have_the_text_form_of_a_table() -> None:

@@ -1,7 +1,5 @@
 """Builds the files of a task from its parameters: the same bytes for the same seed."""
 
-import csv
-import io
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +9,7 @@ from sandmle.factory.family import FAMILIES, Family, Sample, Target
 from sandmle.factory.skin import Skin, SkinColumn
 from sandmle.files import render
 from sandmle.metrics.registry import METRICS
+from sandmle.tasks.submission import to_csv
 from sandmle.types import MetricRef, Record, SubmissionSchema
 
 # one random stream for each purpose, so that more rows of one thing do not move another
@@ -51,15 +50,14 @@ def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int) -> Draw
     ids = _ids(streams[IDS], recipe.skin.id_prefix, n_train + n_test)
     classes = classes_of(recipe)
     train_ids, test_ids = ids[:n_train], ids[n_train:]
-    head = [recipe.skin.id_column, *(column.name for column in recipe.columns)]
-    target = recipe.skin.target.name
+    id_column, target = recipe.skin.id_column, recipe.skin.target.name
     observed = [classes[i] for i in train.observed]
     guesses = streams[SAMPLE].choice(train.observed, n_test)
     return Draw(
-        train=_csv([*head, target], [train_ids, *_cells(recipe, train), observed]),
-        test=_csv(head, [test_ids, *_cells(recipe, test)]),
-        answer=_csv([head[0], target], [test_ids, [classes[i] for i in test.clean]]),
-        sample_submission=_csv([head[0], target], [test_ids, [classes[i] for i in guesses]]),
+        train=to_csv({id_column: train_ids, **_cells(recipe, train), target: observed}),
+        test=to_csv({id_column: test_ids, **_cells(recipe, test)}),
+        answer=to_csv({id_column: test_ids, target: [classes[i] for i in test.clean]}),
+        sample_submission=to_csv({id_column: test_ids, target: [classes[i] for i in guesses]}),
     )
 
 
@@ -104,21 +102,14 @@ def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: by
     )
 
 
-def _cells(recipe: Recipe, sample: Sample) -> list[list[str]]:
-    return [
-        [f"{value:.{column.decimals}f}" for value in column.center + column.spread * z]
+def _cells(recipe: Recipe, sample: Sample) -> dict[str, list[str]]:
+    """Return the feature columns as they are named and spelled in the story."""
+    return {
+        column.name: [f"{value:.{column.decimals}f}" for value in column.center + column.spread * z]
         for column, z in zip(recipe.columns, sample.features.values(), strict=True)
-    ]
+    }
 
 
 def _ids(rng: np.random.Generator, prefix: str, n: int) -> list[str]:
     """Return distinct ids in random order, so that nothing can be read from them."""
     return [f"{prefix}{number:05d}" for number in rng.permutation(90_000)[:n] + 10_000]
-
-
-def _csv(header: Sequence[str], columns: Sequence[Sequence[str]]) -> bytes:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(zip(*columns, strict=True))
-    return stream.getvalue().encode()

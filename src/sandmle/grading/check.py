@@ -1,7 +1,5 @@
 """`tasks check`: is a task folder whole, does its grader behave? Runs none of its code."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -18,6 +16,7 @@ from sandmle.tasks.submission import (
     read_json_lines,
     read_table,
     split_labels,
+    to_csv,
 )
 from sandmle.types import MILESTONES, Check
 
@@ -152,9 +151,11 @@ def _evaluator(task: Task) -> Check:
 def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
     """Metamorphic checks: perfect is best, row order means nothing, ids mean everything."""
     schema = task.card.submission
+    id_column = schema.id_column
     columns = {c.name: _perfect(answers.column(c.name), c.max_items) for c in schema.columns}
-    ids = answers.column(schema.id_column) if schema.id_column is not None else None
-    grade = grader.grade(_csv(schema.id_column, ids, columns))
+    if id_column is not None:
+        columns[id_column] = answers.column(id_column)
+    grade = grader.grade(to_csv(columns))
     best = METRICS.get(task.card.metric.name).best
     perfect = grade.score is not None and abs(grade.score - best) < 1e-9
     checks = [
@@ -166,12 +167,12 @@ def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
             detail=grade.reason,
         )
     ]
-    if ids is None:
+    if id_column is None:
         return checks
-    backwards = {name: cells[::-1] for name, cells in columns.items()}
-    turned = grader.grade(_csv(schema.id_column, ids[::-1], backwards))
+    turned = grader.grade(to_csv({name: cells[::-1] for name, cells in columns.items()}))
     checks.append(Check(name="row_order_means_nothing", passed=turned == grade, value=turned.score))
-    shifted = grader.grade(_csv(schema.id_column, [*ids[1:], ids[0]], columns))
+    first, *others = columns[id_column]
+    shifted = grader.grade(to_csv({**columns, id_column: [*others, first]}))
     checks.append(
         Check(name="ids_mean_something", passed=shifted.score != grade.score, value=shifted.score)
     )
@@ -182,16 +183,6 @@ def _perfect(cells: list[str], max_items: int | None) -> list[str]:
     return (
         cells if max_items is None else [" ".join(split_labels(cell)[:max_items]) for cell in cells]
     )
-
-
-def _csv(id_column: str | None, ids: Sequence[str] | None, columns: dict[str, list[str]]) -> bytes:
-    if id_column is not None and ids is not None:
-        columns = {id_column: list(ids), **columns}
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
-    return stream.getvalue().encode()
 
 
 def _some(lines: Sequence[str]) -> str:
