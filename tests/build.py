@@ -6,7 +6,7 @@ from typing import Any
 
 from sandmle.files import to_json
 from sandmle.grading.evaluator import render_evaluator
-from sandmle.grading.grader import thresholds
+from sandmle.grading.grader import threshold_keys
 from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task, write_task
 from sandmle.types import MetricRef, Milestones, Rung, SubmissionSchema, TaskCard
@@ -55,7 +55,6 @@ def build_task(
     )
     ids = [line.split(",")[0] for line in lines]
     names = [c for c in (schema.id_column, *(c.name for c in schema.columns)) if c is not None]
-    levels_file = {f"{n}_threshold": v for n, v in thresholds(card.milestones).items()}
     files = {
         "public/description.md": f"Predict. Columns: {', '.join(names)}.\n",
         "public/train.csv": "id,x,label\nt1,0.5,a\n",
@@ -63,7 +62,7 @@ def build_task(
         + "\n",
         "public/sample_submission.csv": sample if sample is not None else answers,
         f"private/{answer_name}": answers,
-        "private/threshold.json": to_json(levels_file),
+        "private/threshold.json": to_json(threshold_keys(card.milestones)),
         "private/evaluator.py": render_evaluator(card),
         **{f"private/solutions/{name}.py": code for name, code in (solutions or {}).items()},
     }

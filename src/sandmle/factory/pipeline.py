@@ -29,7 +29,7 @@ from sandmle.factory.regenerate import STUB
 from sandmle.factory.skin import skins
 from sandmle.files import Locked, lock, to_json
 from sandmle.grading.evaluator import render_evaluator
-from sandmle.grading.grader import Answers, read_answers, thresholds
+from sandmle.grading.grader import Answers, read_answers, threshold_keys
 from sandmle.metrics.registry import METRICS
 from sandmle.sandbox.base import SANDBOXES, Sandbox
 from sandmle.tasks.corpus import (
@@ -318,10 +318,9 @@ def _public_files(plan: Plan, shipped: Draw) -> dict[str, bytes]:
 def _private_files(
     plan: Plan, shipped: Draw, scripts: Sequence[Script], card: TaskCard, verdict: Verdict
 ) -> dict[str, bytes]:
-    levels = {f"{name}_threshold": value for name, value in thresholds(card.milestones).items()}
     texts = {
         "spec.json": to_json(_spec(plan, verdict).model_dump(mode="json"), indent=2) + "\n",
-        "threshold.json": to_json(levels, indent=2) + "\n",
+        "threshold.json": to_json(threshold_keys(card.milestones), indent=2) + "\n",
         "evaluator.py": render_evaluator(card),
         "generate_task_env.py": STUB.format(version=__version__),
         **{f"solutions/{s.order:02d}-{s.name}.py": s.code for s in scripts},

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.grading.evaluator import render_evaluator
-from sandmle.grading.grader import Grader, thresholds
+from sandmle.grading.grader import Grader, threshold_keys
 from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task
 from sandmle.tasks.submission import (
@@ -108,8 +108,8 @@ def _thresholds(task: Task) -> Check:
     name = "thresholds_agree"
     if not (task.private / "threshold.json").exists():
         return Check(name=name, passed=None, detail="there is no private/threshold.json")
-    expected = {f"{n}_threshold": v for n, v in thresholds(task.card.milestones).items()}
-    same = json.loads(task.read("private/threshold.json")) == expected
+    written = json.loads(task.read("private/threshold.json"))
+    same = written == threshold_keys(task.card.milestones)
     return Check(name=name, passed=same, detail="" if same else "they differ from task.json")
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from sandmle.errors import UsageError
 from sandmle.files import render, safe_read
-from sandmle.grading.grader import read_answers, score, thresholds
+from sandmle.grading.grader import read_answers, score, threshold_keys
 from sandmle.metrics.registry import METRICS
 from sandmle.types import TaskCard
 
@@ -34,7 +34,7 @@ def render_evaluator(card: TaskCard) -> str:
         function=metric.function.__name__,
         params={**metric.params, **card.metric.params},
         lower=card.milestones.direction == "min",
-        thresholds={f"{name}_threshold": v for name, v in thresholds(card.milestones).items()},
+        thresholds=threshold_keys(card.milestones),
     )
 
 

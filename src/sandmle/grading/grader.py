@@ -183,6 +183,11 @@ def thresholds(milestones: Milestones) -> dict[str, float]:
     return {name: getattr(milestones, name) for name in MILESTONES}
 
 
+def threshold_keys(milestones: Milestones) -> dict[str, float]:
+    """Return the thresholds under the names of `threshold.json` and of the evaluator's output."""
+    return {f"{name}_threshold": value for name, value in thresholds(milestones).items()}
+
+
 def capture(root: Path, name: str = "submission.csv") -> tuple[bytes | None, str]:
     """Read a submission once, as safely as `safe_read` does: its bytes, or None and why not."""
     try:
