@@ -61,17 +61,20 @@ def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int) -> Draw
     )
 
 
+def wants_label(recipe: Recipe) -> bool:
+    """Return whether a submission names the class of each row; otherwise it gives it a number."""
+    return METRICS.get(recipe.metric.name).kind.name == "label"
+
+
 def classes_of(recipe: Recipe) -> tuple[str, str]:
     """Return the two classes as they are spelled in the files: 0 and 1 where a score is wanted."""
-    wants_label = METRICS.get(recipe.metric.name).kind.name == "label"
-    return recipe.skin.target.classes if wants_label else ("0", "1")
+    return recipe.skin.target.classes if wants_label(recipe) else ("0", "1")
 
 
 def target_of(recipe: Recipe) -> Target:
     """Return what the ladder's scripts must know."""
-    classes = classes_of(recipe)
-    wants_score = METRICS.get(recipe.metric.name).kind.name != "label"
-    return Target(recipe.skin.id_column, recipe.skin.target.name, classes, wants_score)
+    skin = recipe.skin
+    return Target(skin.id_column, skin.target.name, classes_of(recipe), not wants_label(recipe))
 
 
 def schema_of(recipe: Recipe, n_test: int) -> SubmissionSchema:
@@ -85,19 +88,18 @@ def schema_of(recipe: Recipe, n_test: int) -> SubmissionSchema:
 
 def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: bytes) -> str:
     """Write `description.md`: the story, the files, the metric, the form; not the rule."""
-    metric = METRICS.get(recipe.metric.name)
     first, second = recipe.skin.target.classes
-    wants_label = metric.kind.name == "label"
+    by_label = wants_label(recipe)
     return render(
         "sandmle.factory",
         "templates/description.md.j2",
         skin=recipe.skin,
         columns=recipe.columns,
-        metric=metric,
+        metric=METRICS.get(recipe.metric.name),
         n_train=n_train,
         n_test=n_test,
-        target_values=f"`{first}`, `{second}`" if wants_label else f"0: {first}, 1: {second}",
-        choices=f": `{first}` or `{second}`" if wants_label else "",
+        target_values=f"`{first}`, `{second}`" if by_label else f"0: {first}, 1: {second}",
+        choices=f": `{first}` or `{second}`" if by_label else "",
         head="\n".join(sample_submission.decode().splitlines()[:3]),
     )
 
