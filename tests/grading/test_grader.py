@@ -10,7 +10,7 @@ from conformance.cases import csv_text, make_case
 from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.grading.check import check_task
 from sandmle.grading.evaluator import cut, render_evaluator
-from sandmle.grading.grader import Grader, capture, grade
+from sandmle.grading.grader import Grader, grade
 from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task
 from sandmle.types import MetricRef
@@ -93,23 +93,16 @@ def test_the_evaluator_reports_its_own_failure(small: Task, tmp_path: Path) -> N
     assert verdict["status"] == "grader_error"
 
 
-def test_capture(tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_bytes(b"x")
-    (tmp_path / "link.csv").symlink_to(tmp_path / "s.csv")
-    assert capture(tmp_path, "s.csv") == (b"x", "")
-    assert capture(tmp_path, "nothing.csv") == (None, "")
-    data, fault = capture(tmp_path, "link.csv")
-    assert data is None
-    assert "is a link" in fault
-
-
 def test_grade_takes_a_path_or_bytes(small: Task, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     path.write_text(ANSWERS)
     assert grade(small, path) == grade(small, ANSWERS.encode())
-    assert grade(small, tmp_path / "nothing.csv").status == "missing"
+    assert grade(small, tmp_path / "nothing.csv") == grade(small, None)
+    assert grade(small, None).status == "missing"
     (tmp_path / "link.csv").symlink_to(path)
-    assert grade(small, tmp_path / "link.csv").status == "invalid"
+    refused = grade(small, tmp_path / "link.csv")
+    assert refused.status == "invalid"
+    assert "'link.csv' is a link" in refused.reason
 
 
 @pytest.mark.parametrize(

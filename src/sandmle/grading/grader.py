@@ -188,21 +188,13 @@ def threshold_keys(milestones: Milestones) -> dict[str, float]:
     return {f"{name}_threshold": value for name, value in thresholds(milestones).items()}
 
 
-def capture(root: Path, name: str = "submission.csv") -> tuple[bytes | None, str]:
-    """Read a submission once, as safely as `safe_read` does: its bytes, or None and why not."""
-    try:
-        return safe_read(root, name, MAX_BYTES), ""
-    except FileNotFoundError:
-        return None, ""
-    except UnsafeFile as error:
-        return None, str(error)
-
-
 def grade(task: Task, submission: bytes | Path | None) -> Grade:
     """Grade one submission, given as bytes or as a path; for many use a `Grader`."""
     if isinstance(submission, Path):
-        data, fault = capture(submission.parent, submission.name)
-        if fault:
-            return Grade(status="invalid", reason=fault)
-        submission = data
+        try:
+            submission = safe_read(submission.parent, submission.name, MAX_BYTES)
+        except FileNotFoundError:
+            submission = None
+        except UnsafeFile as error:
+            return Grade(status="invalid", reason=str(error))
     return Grader(task).grade(submission)
