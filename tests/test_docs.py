@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from sandmle.cli.app import app
+from sandmle.factory.gate import THRESHOLDS
 from sandmle.rewards import PRESETS
 from sandmle.tasks.corpus import Corpus
 
@@ -86,6 +87,11 @@ def test_the_table_of_rewards_is_the_code() -> None:
         shown = [float(cell) for cell in row.split("|")[3:-1]]
         parts = ("format", "execute", "median", "bronze", "silver", "gold")
         assert shown == [weights.get(part, 0.0) for part in parts]
+
+
+def test_the_formula_of_the_thresholds_is_the_gates() -> None:
+    shown = [body for page, body in blocks("") if page == "factory.md"]
+    assert THRESHOLDS.replace("; ", "\n") + "\n" in shown
 
 
 def test_versions_agree() -> None:

@@ -1,10 +1,7 @@
 """Thresholds, and the checks that a task must pass.
 
 Three anchors are measured by running the ladder's scripts: the floor (the best of all that needs no
-learning), the best generic model, and the reference. With scores turned so that higher is better:
-
-    gold = max(floor + 0.8 (reference - floor), generic + 0.5 (reference - generic))
-    silver, bronze, median = floor + 0.75, 0.5, 0.25 (gold - floor)
+learning), the best generic model, and the reference. `THRESHOLDS` says what follows from them.
 
 The anchors are taken over the shipped test rows and a calibration pool of fresh rows together. The
 checks then ask whether the shipped rows alone tell the milestones apart, in standard errors of a
@@ -24,6 +21,11 @@ from sandmle.types import MILESTONES, Check, Milestones, Rung
 Columns = Mapping[str, NDArray[Any]]
 Kind = Literal["dummy", "generic", "reference"]
 
+# what `_levels` computes, for people; scores are turned so that higher is better
+THRESHOLDS = (
+    "gold = max(floor + 0.8 (reference - floor), generic + 0.5 (reference - generic)); "
+    "silver, bronze, median = floor + 0.75, 0.5, 0.25 (gold - floor)"
+)
 _BOOTSTRAPS = 100
 _MIN_GAP_SE = 2.0
 _MIN_LEAD_SE = 3.0

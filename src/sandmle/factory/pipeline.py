@@ -24,7 +24,7 @@ from sandmle.factory.build import (
     target_of,
 )
 from sandmle.factory.family import FAMILIES, Script
-from sandmle.factory.gate import Trial, Verdict, judge
+from sandmle.factory.gate import THRESHOLDS, Trial, Verdict, judge
 from sandmle.factory.regenerate import STUB
 from sandmle.factory.skin import skins
 from sandmle.files import Locked, lock, to_json
@@ -365,9 +365,7 @@ def _spec(plan: Plan, verdict: Verdict) -> TaskSpec:
         evaluation_specs=EvaluationSpecs(
             metric=recipe.metric.name,
             direction=verdict.milestones.direction,
-            thresholds_logic="gold = max(floor + 0.8 (reference - floor), "
-            "generic + 0.5 (reference - generic)); "
-            "silver, bronze, median = floor + 0.75, 0.5, 0.25 (gold - floor)",
+            thresholds_logic=THRESHOLDS,
         ),
         seed=plan.seed,
         provenance=Provenance(
