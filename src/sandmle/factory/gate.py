@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle.errors import GradingError
+from sandmle.grading.check import paper_gap
 from sandmle.metrics.registry import Metric
 from sandmle.types import MILESTONES, Check, Milestones, Rung
 
@@ -97,13 +98,12 @@ def judge(trial: Trial, rng: np.random.Generator) -> Verdict:
         **{name: _round(sign * value) for name, value in levels.items()},
     )
     exact = {name: sign * getattr(milestones, name) for name in MILESTONES}
-    steps = [exact[name] for name in MILESTONES]
-    gaps = np.diff(steps)
+    gaps = np.diff([exact[name] for name in MILESTONES])
     top_generic = max(shipped[name] for name in _of_kind(trial, "generic"))
     top_idle = max(trial.quality(p, trial.shipped) for p in idle.values())
     span = errors.single
     checks = (
-        _at_least("paper_monotone", float(min(gaps.min(), steps[-1] - sample)), 0.0, strict=True),
+        _at_least("paper_monotone", paper_gap(milestones), 0.0, strict=True),
         _at_least("reference_reaches_gold", shipped[best["reference"]], exact["gold"]),
         _at_least("generic_below_gold", -top_generic, -exact["gold"], strict=True),
         _at_least("dummy_below_median", -top_idle, -exact["median"], strict=True),

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.grading.evaluator import render_evaluator
-from sandmle.grading.grader import Grader, threshold_keys
+from sandmle.grading.grader import Grader, threshold_keys, thresholds
 from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task
 from sandmle.tasks.submission import (
@@ -18,7 +18,7 @@ from sandmle.tasks.submission import (
     split_labels,
     to_csv,
 )
-from sandmle.types import MILESTONES, Check
+from sandmle.types import Check, Milestones
 
 _HIDDEN = ("answer", "threshold", "evaluator", "spec", "generate_task_env", "verification")
 # what pandas.read_csv takes for a missing value unless told otherwise
@@ -113,15 +113,23 @@ def _thresholds(task: Task) -> Check:
     return Check(name=name, passed=same, detail="" if same else "they differ from task.json")
 
 
-def _order(task: Task) -> Check:
-    """The paper's sanity check (section 4.2): strictly ordered, and gold beats the sample."""
-    milestones = task.card.milestones
+def paper_gap(milestones: Milestones) -> float:
+    """Return the smallest gap of the paper's sanity check (section 4.2): above 0 if it holds.
+
+    The milestones must be strictly ordered, and gold must beat the sample submission if its score
+    is known.
+    """
     sign = 1 if milestones.direction == "max" else -1
-    steps = [sign * getattr(milestones, name) for name in MILESTONES]
+    steps = [sign * threshold for threshold in thresholds(milestones).values()]
     gaps = [high - low for low, high in pairwise(steps)]
     if milestones.sample_score is not None:
         gaps.append(steps[-1] - sign * milestones.sample_score)
-    return Check(name="paper_monotone", passed=min(gaps) > 0, value=min(gaps), limit=0)
+    return min(gaps)
+
+
+def _order(task: Task) -> Check:
+    gap = paper_gap(task.card.milestones)
+    return Check(name="paper_monotone", passed=gap > 0, value=gap, limit=0)
 
 
 def _sample(task: Task, grader: Grader) -> Check:
