@@ -3,9 +3,10 @@
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,6 +171,11 @@ def plan(seed: int, slot: int, attempt: int, families: Sequence[str]) -> Plan:
     return Plan(where, f"{skin.slug}-{rng.bytes(4).hex()}", recipe, n_train)
 
 
+def _plans(seed: int, slot: int, families: Sequence[str]) -> Iterator[Plan]:
+    """Draw the attempts at a slot one by one."""
+    return (plan(seed, slot, attempt, families) for attempt in range(MAX_ATTEMPTS))
+
+
 def _check_folder(out: Path, n: int, seed: int, families: Sequence[str]) -> None:
     """Refuse a folder that holds anything but tasks of this very corpus."""
     try:
@@ -179,26 +185,24 @@ def _check_folder(out: Path, n: int, seed: int, families: Sequence[str]) -> None
         names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
     except OSError as error:
         raise UsageError(f"{out}: cannot be written ({error.strerror})") from None
-    present = names - {INDEX}
-    if present:
-        planned = {
-            plan(seed, slot, attempt, families).task_id
-            for slot in range(n)
-            for attempt in range(MAX_ATTEMPTS)
-        }
-        if strangers := sorted(present - planned):
-            raise UsageError(
-                f"{out}: holds {strangers[0]!r}, which is not of this corpus; choose another folder"
-            )
+    strangers = names - {INDEX}
+    # first attempts first: most tasks are one, so a folder of this corpus is known after few draws
+    for attempt, slot in product(range(MAX_ATTEMPTS), range(n)):
+        if not strangers:
+            return
+        strangers.discard(plan(seed, slot, attempt, families).task_id)
+    if strangers:
+        raise UsageError(
+            f"{out}: holds {min(strangers)!r}, which is not of this corpus; choose another folder"
+        )
 
 
 def _fill_slot(out: Path, slot: int, seed: int, families: Sequence[str], sandbox: Sandbox) -> Task:
-    plans = [plan(seed, slot, attempt, families) for attempt in range(MAX_ATTEMPTS)]
-    for one in plans:
+    for one in _plans(seed, slot, families):
         if (out / one.task_id / CARD).exists():
             return open_task(out / one.task_id)  # an earlier run of the same command made it
     rejected: list[str] = []
-    for one in plans:
+    for one in _plans(seed, slot, families):
         files, card, verdict = _attempt(one, sandbox, rejected)
         if verdict.accepted:
             return write_task(out, card, files)
