@@ -438,7 +438,10 @@ class ErrorRecord(Record):
 
 
 class Trajectory(Record):
-    """The record of one episode; `k` numbers the members of a group, the runs of one task."""
+    """The record of one episode.
+
+    `k` numbers the members of a `group`: runs of one task that are compared with each other.
+    """
 
     schema_version: Literal[1] = 1
     id: str

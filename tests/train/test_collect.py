@@ -38,7 +38,26 @@ def test_a_group_is_played_side_by_side_with_its_rewards(collector, tokenizer, c
     _, rollouts = play(collector, tokenizer, corpus, ["good", "half", "nop", "mute"])
     totals = [rollout.trajectory.reward.total for rollout in rollouts]
     assert totals == [1.0, 0.7, 0.1, pytest.approx(0.1 * 1 / 2)]
-    assert [rollout.trajectory.id for rollout in rollouts] == [f"000003-one.{k}" for k in range(4)]
+    assert [rollout.trajectory.id for rollout in rollouts] == [
+        f"000003-000-one.{k}" for k in range(4)
+    ]
+
+
+def test_a_task_drawn_twice_in_one_step_makes_two_groups(collector, tokenizer, corpus) -> None:
+    one, two = corpus
+    sampler = ScriptedSampler(tokenizer, ["nop"] * 12)
+    rollouts = collector.play([one] * 4 + [two] * 4 + [one] * 4, sampler, step=3)
+    played = [rollout.trajectory for rollout in rollouts]
+    groups = ["000003-000-one", "000003-001-two", "000003-002-one"]
+    assert [(t.group, t.k) for t in played] == [(g, k) for g in groups for k in range(4)]
+    assert len({t.id for t in played}) == 12
+    assert len({(t.task_hash, str(t.sampling), t.seed) for t in played}) == 12, "keys differ too"
+
+
+def test_a_group_of_several_tasks_is_refused(collector, tokenizer, corpus) -> None:
+    """Their rewards would be compared with each other."""
+    with pytest.raises(ValueError, match="one task, 4 times"):
+        collector.play([*corpus] * 2, ScriptedSampler(tokenizer, []), step=0)
 
 
 def test_the_run_folder_gets_everything(collector, tokenizer, corpus, tmp_path) -> None:

@@ -1,6 +1,7 @@
 """Through the real trainer: where the gradient is, and where it is exactly zero."""
 
 import json
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,24 @@ def test_advantages_are_those_of_the_group_worked_by_hand(
     spread = torch.tensor([1.0, 0.7, 0.1]).std().item() + 1e-4
     expected = sorted([0.4 / spread, 0.1 / spread, -0.5 / spread, 0, 0, 0, 0, 0])
     assert found == pytest.approx(expected, abs=2e-3), by_reward
+
+
+def test_the_recorded_groups_are_those_that_the_trainer_compares(
+    collector, corpus, tokenizer, tmp_path
+) -> None:
+    """One task makes both groups of the step: `group` must still tell them apart."""
+    names = ["good", "half", "nop", "nop", "half", "half", "nop", "nop"]
+    trainer = one_step(collector, corpus.head(1), tokenizer, names, tmp_path / "run")
+    groups = defaultdict(list)
+    for rollout in collector.played:
+        groups[rollout.trajectory.group].append(rollout.trajectory.reward.total)
+    assert sorted(groups.values()) == [[0.7, 0.7, 0.1, 0.1], [1.0, 0.7, 0.1, 0.1]]
+    rewards = torch.tensor(list(groups.values()))
+    spread = rewards.std(dim=1, keepdim=True) + 1e-4
+    expected = (rewards - rewards.mean(dim=1, keepdim=True)) / spread
+    assert sorted(a for _, _, a in rows(trainer)) == pytest.approx(
+        sorted(expected.flatten().tolist()), abs=1e-5
+    )
 
 
 def test_a_masked_trajectory_has_no_gradient_at_all(collector, corpus, tokenizer, tmp_path) -> None:

@@ -41,6 +41,11 @@ def episode_seed(run_seed: int, task_hash: str, k: int) -> int:
     return int(sequence.generate_state(1)[0])
 
 
+def episode_id(group: str, k: int) -> str:
+    """Return the id of member `k` of a group, unique within its run."""
+    return f"{group}.{k}"
+
+
 def make_trajectory(
     outcome: Outcome,
     task: Task,
@@ -49,16 +54,20 @@ def make_trajectory(
     rule: RewardRule,
     feedback: Feedback,
     timeout_rule: Literal["any", "never"] = "any",
-    episode_id: str | None = None,
+    group: str | None = None,
 ) -> Trajectory:
-    """Judge an outcome: reward by `rule`, mask by `timeout_rule`; `None` reward if unscorable."""
+    """Judge an outcome: reward by `rule`, mask by `timeout_rule`; `None` reward if unscorable.
+
+    `group` names the group; a task that is played by one group only names it itself.
+    """
+    group = group or task.id
     turns = outcome.turns
     share = sum(turn.format_ok for turn in turns) / len(turns) if turns else 0.0
     scorable = outcome.stop_reason not in UNSCORABLE
     return Trajectory(
-        id=episode_id or f"{task.id}.{k}",
+        id=episode_id(group, k),
         task_id=task.id,
-        group=task.id,
+        group=group,
         k=k,
         **dict(key),
         feedback=feedback,

@@ -16,7 +16,7 @@ from sandmle.files import to_json, write_atomic
 from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder, key_text
 from sandmle.rollout.policies import Policy, open_policy
-from sandmle.rollout.record import EpisodeKey, episode_seed, make_trajectory
+from sandmle.rollout.record import EpisodeKey, episode_id, episode_seed, make_trajectory
 from sandmle.rollout.summary import summarise
 from sandmle.sandbox.base import SANDBOXES, Sandbox
 from sandmle.scaffolds.base import SCAFFOLDS, Scaffold
@@ -108,7 +108,7 @@ def play(
     """Play one episode; whatever goes wrong in it is recorded in the trajectory."""
     config = stage.config
     key = _key(stage, task, k)
-    journal = Journal(folder.journal_path(f"{task.id}.{k}"))
+    journal = Journal(folder.journal_path(episode_id(task.id, k)))
     try:
         outcome = _episode(stage, task, key.seed, k, sandbox, journal)
     finally:

@@ -16,7 +16,7 @@ from sandmle.env.react import MLEEnv
 from sandmle.env.tokens import TokenLedger
 from sandmle.env.workbench import Workbench
 from sandmle.rollout.folder import RunFolder
-from sandmle.rollout.record import EpisodeKey, episode_seed, make_trajectory
+from sandmle.rollout.record import EpisodeKey, episode_id, episode_seed, make_trajectory
 from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.folder import Task
 from sandmle.train.codec import Codec
@@ -46,10 +46,30 @@ class Rollout(NamedTuple):
     trajectory: Trajectory
 
 
+class _Seat(NamedTuple):
+    """Whose episode it is: member `k` of the group at place `place` of a training step."""
+
+    task: Task
+    step: int
+    place: int
+    k: int
+
+    @property
+    def group(self) -> str:
+        """Return the group's name; the same task drawn twice makes two groups."""
+        return f"{self.step:06d}-{self.place:03d}-{self.task.id}"
+
+    @property
+    def name(self) -> str:
+        """Return the id of the episode."""
+        return episode_id(self.group, self.k)
+
+
 class _Episode:
     """An environment and its ledger, kept in step."""
 
-    def __init__(self, env: MLEEnv, codec: Codec) -> None:
+    def __init__(self, seat: _Seat, env: MLEEnv, codec: Codec) -> None:
+        self.seat = seat
         self.env = env
         self.codec = codec
         self.ledger = TokenLedger(codec.prompt(env.observe()))
@@ -91,28 +111,31 @@ class Collector:
         self._folder = folder
 
     def play(self, tasks: Sequence[Task], sampler: Sampler, step: int) -> list[Rollout]:
-        """Play one episode for each entry of `tasks` (a group is a task repeated), side by side."""
+        """Play one episode for each entry of `tasks`, side by side.
+
+        `tasks` holds one group after the other, as the trainer compares them: one task,
+        `config.group` times. Raises `ValueError` if a group mixes tasks.
+        """
         config = self.config
-        numbers = [list(tasks[:i]).count(task) for i, task in enumerate(tasks)]
-        names = [f"{step:06d}-{t.id}.{k}" for t, k in zip(tasks, numbers, strict=True)]
-        journals = [Journal(self._folder.journal_path(name)) for name in names]
+        if any(task.id != tasks[i - i % config.group].id for i, task in enumerate(tasks)):
+            raise ValueError(f"a group is one task, {config.group} times")
+        seats = [_Seat(task, step, *divmod(i, config.group)) for i, task in enumerate(tasks)]
+        journals = [Journal(self._folder.journal_path(seat.name)) for seat in seats]
         episodes = [
             _Episode(
+                seat,
                 MLEEnv(
-                    Workbench(task, self._sandbox, config.env, config.sandbox.limits, journal),
+                    Workbench(seat.task, self._sandbox, config.env, config.sandbox.limits, journal),
                     self._codec.think_opened,
                 ),
                 self._codec,
             )
-            for task, journal in zip(tasks, journals, strict=True)
+            for seat, journal in zip(seats, journals, strict=True)
         ]
         with ThreadPoolExecutor(config.concurrency) as pool:
             while active := [episode for episode in episodes if not episode.env.done]:
                 self._round(active, sampler, pool)
-        self.played = [
-            self._finish(episode, task, k, name, step)
-            for episode, task, k, name in zip(episodes, tasks, numbers, names, strict=True)
-        ]
+        self.played = [self._finish(episode) for episode in episodes]
         for journal in journals:
             journal.close()
         return self.played
@@ -140,21 +163,33 @@ class Collector:
         for job in jobs:
             job.result()
 
-    def _finish(self, episode: _Episode, task: Task, k: int, name: str, step: int) -> Rollout:
-        config = self.config
+    def _finish(self, episode: _Episode) -> Rollout:
+        config, seat = self.config, episode.seat
+        task, k = seat.task, seat.k
         outcome = episode.env.close()
         key = EpisodeKey(
             task_hash=task.content_hash,
             scaffold="react",
             policy=config.policy.name,
-            sampling={"temperature": config.policy.temperature, "step": step},
+            sampling={
+                "temperature": config.policy.temperature,
+                "step": seat.step,
+                "group": seat.place,
+            },
             seed=episode_seed(config.seed, task.content_hash, k),
         )
         trajectory = make_trajectory(
-            outcome, task, key, k, self._rule, config.env.feedback, config.grpo.timeout_rule, name
+            outcome,
+            task,
+            key,
+            k,
+            self._rule,
+            config.env.feedback,
+            config.grpo.timeout_rule,
+            seat.group,
         )
         if not episode.ledger.completion_ids:
             episode.ledger.add_given([self._codec.end_id])  # trainers cannot take an empty row
-        episode.ledger.save(self._folder.tokens_path(name))
+        episode.ledger.save(self._folder.tokens_path(seat.name))
         self._folder.add(trajectory, outcome.submission)
         return Rollout(episode.ledger, trajectory)
