@@ -97,14 +97,13 @@ def test_advantages_are_those_of_the_group_worked_by_hand(
     """Rewards 1, .7 and .1 with one member timed out: mean .6, spread .4583 over the three."""
     names = ["good", "half", "nop", "slow", "nop", "nop", "nop", "nop"]
     trainer = one_step(collector, corpus, tokenizer, names, tmp_path / "run")
-    by_reward = {}
     inputs = [i for i, _, _ in trainer.seen]
     rewards = [r.trajectory.reward.total for r in collector.played[:4]]
     assert rewards == [1.0, 0.7, 0.1, 1.0]
     found = sorted(round(float(a), 3) for i in inputs for a in i["advantages"])
     spread = torch.tensor([1.0, 0.7, 0.1]).std().item() + 1e-4
     expected = sorted([0.4 / spread, 0.1 / spread, -0.5 / spread, 0, 0, 0, 0, 0])
-    assert found == pytest.approx(expected, abs=2e-3), by_reward
+    assert found == pytest.approx(expected, abs=2e-3)
 
 
 def test_the_recorded_groups_are_those_that_the_trainer_compares(
@@ -135,16 +134,17 @@ def test_a_masked_trajectory_has_no_gradient_at_all(collector, corpus, tokenizer
         assert advantage == 0.0
 
 
-@pytest.mark.parametrize("name", ["nop", "slow"])
+@pytest.mark.parametrize(("name", "masked", "flat"), [("nop", 0, 1.0), ("slow", 8, 0.0)])
 def test_without_spread_or_without_a_scorable_member_nothing_moves(
-    collector, corpus, tokenizer, tmp_path, name: str
+    collector, corpus, tokenizer, tmp_path, name: str, masked: int, flat: float
 ) -> None:
+    """Rewards without spread are a flat group; a group without any reward has no spread at all."""
     trainer = one_step(collector, corpus, tokenizer, [name] * 8, tmp_path / "run")
     assert all(loss == 0.0 for _, _, loss in trainer.seen), "and never NaN"
     assert max(trainer.moved.values()) == 0.0
     line = json.loads((tmp_path / "run" / "metrics.jsonl").read_text())
-    assert line["masked"] == (8 if name == "slow" else 0)
-    assert line["flat_groups"] in (1.0, 0.0)
+    assert line["masked"] == masked
+    assert line["flat_groups"] == flat
 
 
 def test_two_real_steps_write_the_run_folder(config, tmp_path: Path) -> None:
