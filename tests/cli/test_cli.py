@@ -147,7 +147,7 @@ def test_a_file_where_a_folder_should_be_is_status_2(small: Path, tmp_path: Path
     for out in (tmp_path / "file", tmp_path / "file" / "run"):
         result = run("rollout", small, "--out", out)
         assert result.returncode == 2, result.stderr
-        assert "cannot be" in result.stderr
+        assert f"{out}: cannot be written" in result.stderr
 
 
 def test_version() -> None:

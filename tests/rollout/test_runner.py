@@ -223,6 +223,15 @@ def test_two_writers_are_one_too_many(tasks: Path, tmp_path: Path) -> None:
         run_rollout(config(tasks, "group=1"), tmp_path / "run")
 
 
+@pytest.mark.parametrize("file", ["a", "a/run", "a/run/journal", "a/run/.lock/x"])
+def test_a_place_that_cannot_be_written_is_told(tasks: Path, tmp_path: Path, file: str) -> None:
+    """A file lies where a folder is wanted, or a folder where the lock is wanted."""
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text("x")
+    with pytest.raises(UsageError, match=r"run: cannot be written \(\w"):
+        run_rollout(config(tasks, "group=1"), tmp_path / "a" / "run")
+
+
 def test_a_run_goes_on_from_anywhere(tasks: Path, tmp_path: Path, monkeypatch) -> None:
     """The saved configuration has the corpus as an absolute path; where it lies may change."""
     monkeypatch.chdir(tasks.parent)

@@ -7,7 +7,7 @@ import os
 import platform
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -52,24 +52,26 @@ class RunFolder:
         writing to it. What may differ between two parts of a run is `concurrency`, and where the
         corpus lies.
         """
-        try:
+        with ExitStack() as held:
+            try:
+                self._refuse_foreign()
+                for name in ("journal", "submissions", "tokens"):
+                    (self.root / name).mkdir(parents=True, exist_ok=True)
+                held.enter_context(lock(self.root))
+            except Locked:
+                raise UsageError(f"{self.root}: another process is writing to it") from None
+            except OSError as error:
+                raise UsageError(f"{self.root}: cannot be written ({error.strerror})") from None
+            self._begin(config, corpus_hash, command)
+            yield
+
+    def _refuse_foreign(self) -> None:
+        with suppress(FileNotFoundError):
             foreign = [path for path in self.root.iterdir() if path.name not in _STARTED]
             if foreign and not (self.root / "run.json").exists():
                 raise UsageError(
                     f"{self.root}: is not empty and holds no run; choose another folder"
                 )
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise UsageError(f"{self.root}: cannot be read ({error.strerror})") from None
-        try:
-            for name in ("journal", "submissions", "tokens"):
-                (self.root / name).mkdir(parents=True, exist_ok=True)
-            with lock(self.root):
-                self._begin(config, corpus_hash, command)
-                yield
-        except Locked:
-            raise UsageError(f"{self.root}: another process is writing to it") from None
 
     def _begin(self, config: Config, corpus_hash: str, command: str) -> None:
         if (self.root / "run.json").exists():
