@@ -6,13 +6,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Literal
 
 import numpy as np
-from pydantic import JsonValue
 
 from sandmle.env.workbench import Outcome
 from sandmle.rewards import reward
 from sandmle.tasks.folder import Task
 from sandmle.types import (
     Feedback,
+    JsonDict,
     Mask,
     Record,
     RewardRule,
@@ -31,7 +31,7 @@ class EpisodeKey(Record):
     task_hash: str
     scaffold: str
     policy: str
-    sampling: dict[str, JsonValue]
+    sampling: JsonDict
     seed: int
 
 

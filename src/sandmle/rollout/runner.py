@@ -6,8 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import JsonValue
-
 from sandmle.config import Config
 from sandmle.env.journal import Journal
 from sandmle.env.workbench import Outcome, Workbench
@@ -22,7 +20,7 @@ from sandmle.sandbox.base import SANDBOXES, Sandbox
 from sandmle.scaffolds.base import SCAFFOLDS, Scaffold
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.tasks.folder import Task
-from sandmle.types import ErrorRecord, Grade, RewardRule, Trajectory
+from sandmle.types import ErrorRecord, Grade, JsonDict, RewardRule, Trajectory
 
 Progress = Callable[[Trajectory, int, int], None]
 _BOUNDARIES = {
@@ -166,7 +164,7 @@ def _play_all(
 
 def _key(stage: Stage, task: Task, k: int) -> EpisodeKey:
     config = stage.config
-    sampling: dict[str, JsonValue] = {
+    sampling: JsonDict = {
         "temperature": config.policy.temperature,
         "turn_tokens": config.policy.turn_tokens,
     }
