@@ -17,6 +17,8 @@ from sandmle.errors import UsageError
 from sandmle.registry import nearest
 from sandmle.types import Limits, Record, RewardMode, RewardRule
 
+DEFAULT_SANDBOX = "cold"
+
 
 class CorpusSection(Record):
     """Which tasks: a corpus or one task folder, and optionally one of its splits."""
@@ -64,7 +66,7 @@ class PolicySection(Record):
 class SandboxSection(Record):
     """Where agent code runs and what one execution may use."""
 
-    backend: str = "cold"
+    backend: str = DEFAULT_SANDBOX
     limits: Limits = Limits()
 
 

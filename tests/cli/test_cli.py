@@ -122,6 +122,7 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["train", "grpo", "nothing", "--policy", "tiny:x", "--dry-run"], "must be a number"),
         (["generate", "out", "--n", "0"], "at least one"),
         (["generate", "out", "--family", "interactoin"], "did you mean 'interaction'"),
+        (["generate", "out", "--sandbox", "cool"], "did you mean 'cold'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_status_2(

@@ -84,6 +84,14 @@ def test_the_same_seed_gives_the_same_bytes(corpus: Corpus, tmp_path: Path) -> N
     assert (again.root / "corpus.json").read_bytes() == index, "doing it again changes nothing"
 
 
+def test_the_sandbox_is_chosen_and_does_not_move_the_bytes(
+    corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (made,) = generate(tmp_path / "one", n=1, seed=SEED, sandbox="bare")
+    assert "sandbox 'bare'" in caplog.text
+    assert same(made.root, corpus.get(made.id).root)
+
+
 def test_neighbouring_seeds_share_nothing() -> None:
     plans = [
         plan(seed, slot, attempt, ["interaction"])
@@ -135,7 +143,11 @@ def test_the_stub_refuses_what_cannot_be(task: Task, tmp_path: Path, options, ca
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"n": 0}, "at least one"), ({"family": "interactions"}, "did you mean 'interaction'")],
+    [
+        ({"n": 0}, "at least one"),
+        ({"family": "interactions"}, "did you mean 'interaction'"),
+        ({"sandbox": "cool"}, "did you mean 'cold'"),
+    ],
 )
 def test_impossible_requests_are_refused_before_any_work(
     tmp_path: Path, options: dict, message: str

@@ -8,6 +8,7 @@ import typer
 
 from sandmle.cli.options import AsJson, resumable
 from sandmle.cli.output import emit, say
+from sandmle.config import DEFAULT_SANDBOX
 
 
 def generate(
@@ -16,6 +17,9 @@ def generate(
     seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal bytes.")] = 0,
     family: Annotated[str | None, typer.Option(help="One family only.")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Attempts side by side.")] = 2,
+    sandbox: Annotated[
+        str, typer.Option(help="Where the ladder runs, for example bare.")
+    ] = DEFAULT_SANDBOX,
     as_json: AsJson = False,
 ) -> None:
     """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
@@ -29,6 +33,7 @@ def generate(
             family,
             workers=workers,
             progress=lambda task, done, total: say(f"[{done}/{total}] {task.id}"),
+            sandbox=sandbox,
         )
     funnel = corpus.index.funnel if corpus.index else {}
     if as_json:

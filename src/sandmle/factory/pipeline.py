@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle import __version__
+from sandmle.config import DEFAULT_SANDBOX
 from sandmle.errors import SandboxError, TaskError, UsageError
 from sandmle.factory.build import (
     Draw,
@@ -84,22 +85,24 @@ def generate(
     validation: float = 0.1,
     workers: int = 2,
     progress: Progress | None = None,
+    sandbox: str = DEFAULT_SANDBOX,
 ) -> Corpus:
     """Write a corpus of `n` accepted tasks to `out`, or go on with one that was interrupted.
 
     Task i is the first accepted attempt of slot i, drawn from `default_rng([seed, i, attempt,
-    ...])`: the same seed gives the same bytes, whatever `workers` is. Raises `UsageError` if it
-    cannot start.
+    ...])`: the same seed gives the same bytes, whatever `workers` and `sandbox` are. `sandbox`
+    names where the ladder's scripts run. Raises `UsageError` if it cannot start.
     """
     if n < 1:
         raise UsageError(f"{n} tasks: ask for at least one")
     families = [family] if family is not None else FAMILIES.names()
     for name in families:
         FAMILIES.get(name)
+    open_sandbox = SANDBOXES.get(sandbox)
     _check_folder(out, n, seed, families)
     try:
         with lock(out):
-            tasks = _fill(out, n, seed, families, workers, progress)
+            tasks = _fill(out, n, seed, families, open_sandbox(), workers, progress)
             _write_index(out, tasks, seed, families, validation)
     except Locked:
         raise UsageError(f"{out}: another process is writing to it") from None
@@ -107,10 +110,15 @@ def generate(
 
 
 def _fill(
-    out: Path, n: int, seed: int, families: Sequence[str], workers: int, progress: Progress | None
+    out: Path,
+    n: int,
+    seed: int,
+    families: Sequence[str],
+    sandbox: Sandbox,
+    workers: int,
+    progress: Progress | None,
 ) -> list[Task]:
-    """Fill the slots of a corpus, several side by side."""
-    sandbox = SANDBOXES.get("cold")()
+    """Fill the slots of a corpus, several side by side; closes the sandbox."""
     tasks: list[Task] = []
 
     def fill(slot: int) -> Task:
