@@ -286,6 +286,18 @@ def test_a_task_that_cannot_be_played_is_recorded(tasks: Path, tmp_path: Path) -
     assert by_id["two.0"].stop_reason == "submitted"
 
 
+def test_a_task_that_names_what_is_not_there_is_the_tasks_fault(
+    tasks: Path, tmp_path: Path
+) -> None:
+    card = tasks / "one" / "task.json"
+    card.write_text(card.read_text().replace('"accuracy"', '"acuracy"'))
+    run_rollout(config(tasks, "group=1"), tmp_path / "run")
+    by_id = {t.id: t for t in RunFolder(tmp_path / "run").trajectories()}
+    assert by_id["one.0"].error.boundary == "task"
+    assert "did you mean 'accuracy'" in by_id["one.0"].error.message
+    assert by_id["two.0"].stop_reason == "submitted"
+
+
 class Failing:
     """A policy whose model fails for member 1 of each group, as a server might."""
 

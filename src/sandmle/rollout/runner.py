@@ -25,6 +25,7 @@ from sandmle.types import ErrorRecord, Grade, JsonDict, RewardRule, Trajectory
 Progress = Callable[[Trajectory, int, int], None]
 _BOUNDARIES = {
     TaskError: "task",
+    UsageError: "task",  # the configuration was checked: only a task still names what is not there
     SandboxError: "sandbox",
     ModelError: "model",
     GradingError: "grading",
