@@ -79,7 +79,11 @@ def test_a_damaged_task_fails_the_check(small: Path) -> None:
     (small / "task.json").write_text("{")
     broken = run("tasks", "check", small.parent, "--json")
     assert broken.returncode == 1
-    assert json.loads(broken.stdout)["tasks"][0]["checks"][0]["name"] == "folder"
+    (report,) = json.loads(broken.stdout)["tasks"]
+    assert (report["id"], report["ok"]) == ("small-task", False)
+    (check,) = report["checks"]
+    assert (check["name"], check["passed"], check["value"]) == ("folder", False, None)
+    assert "task.json" in check["detail"]
     assert "broken:" in broken.stderr
 
 

@@ -1,12 +1,14 @@
 """`sandmle tasks list|show|check`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sandmle.cli.options import AsJson
 from sandmle.cli.output import emit, number, say, table
+from sandmle.types import Check
 
 app = typer.Typer(help="Look at task folders.", no_args_is_help=True)
 Where = Annotated[Path, typer.Argument(help="A corpus, or one task folder.")]
@@ -77,28 +79,28 @@ def check(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
     reports = []
     for task in tasks:
         checks = check_task(task)
-        ok = all(one.passed is not False for one in checks)
-        reports.append(
-            {"id": task.id, "ok": ok, "checks": [one.model_dump(mode="json") for one in checks]}
-        )
         failed = [one for one in checks if one.passed is False]
+        reports.append(_report(task.id, checks))
         if not as_json:
-            print(f"{task.id}: {'ok' if ok else 'FAILED'} ({len(checks)} checks)")
+            print(f"{task.id}: {'FAILED' if failed else 'ok'} ({len(checks)} checks)")
             for one in failed:
                 figures = f" ({one.value}, limit {one.limit})" if one.limit is not None else ""
                 print(f"  {one.name}{figures}: {one.detail}")
     broken = [] if task_id is not None else list(corpus.broken)
     for fault in broken:
-        checks_json = [{"name": "folder", "passed": False, "value": None, "limit": None}]
-        reports.append(
-            {
-                "id": fault.path.name,
-                "ok": False,
-                "checks": [{**checks_json[0], "detail": fault.reason}],
-            }
-        )
+        opened = Check(name="folder", passed=False, detail=fault.reason)
+        reports.append(_report(fault.path.name, [opened]))
         say(f"broken: {fault.reason}")
     everything = all(report["ok"] for report in reports)
     if as_json:
         emit({"ok": everything, "tasks": reports})
     raise typer.Exit(0 if everything else 1)
+
+
+def _report(task_id: str, checks: Sequence[Check]) -> dict[str, Any]:
+    """Return what `check --json` says of a task."""
+    return {
+        "id": task_id,
+        "ok": all(one.passed is not False for one in checks),
+        "checks": [one.model_dump(mode="json") for one in checks],
+    }
