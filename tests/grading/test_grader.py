@@ -1,11 +1,13 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from build import build_task
 from conformance.cases import csv_text, make_case
+from conformance.test_metrics import load
 
 from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.grading.check import check_task
@@ -103,6 +105,28 @@ def test_grade_takes_a_path_or_bytes(small: Task, tmp_path: Path) -> None:
     refused = grade(small, tmp_path / "link.csv")
     assert refused.status == "invalid"
     assert "'link.csv' is a link" in refused.reason
+
+
+def test_a_line_of_100_mb_is_refused_and_never_held_whole(small: Task, tmp_path: Path) -> None:
+    """Both graders stop reading at the limit: a program may leave as much as its disk can hold."""
+    size = 100_000_000
+    path = tmp_path / "huge.csv"
+    path.write_bytes(b"x" * size)
+    evaluate = load(small.private / "evaluator.py").evaluate
+    tracemalloc.start()
+    reasons = {grade(small, path).reason, evaluate(path)["error"]}
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert reasons == {"'huge.csv' is larger than the limit of 67,108,864 bytes"}
+    assert peak < size
+    verdict = stranger(small, "--submission_path", "huge.csv", cwd=tmp_path)
+    assert verdict == {"status": "invalid", "error": reasons.pop()}
+
+
+def test_100_mb_that_are_in_memory_are_refused_by_their_size(small: Task) -> None:
+    refused = Grader(small).grade(b"x" * 100_000_000)
+    assert refused.status == "invalid"
+    assert refused.reason == "the file has 100,000,000 bytes, the limit is 67,108,864"
 
 
 @pytest.mark.parametrize(
