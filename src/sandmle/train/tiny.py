@@ -35,7 +35,7 @@ def tiny_tokenizer(texts: Sequence[str], vocabulary: int = 1024) -> Any:
 
 
 def tiny_model(tokenizer: Any, seed: int = 0) -> Any:
-    """Build a Qwen3-architecture model of some 170,000 random weights for a tokenizer."""
+    """Build a Qwen3-architecture model of about 140,000 random weights for a tokenizer."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
