@@ -316,6 +316,14 @@ MUTANTS = [
         needs_torch=True,
     ),
     Mutant(
+        "a task that is drawn twice in a step makes one group",
+        "train/collect.py",
+        "{self.step:06d}-{self.place:03d}-{self.task.id}",
+        "{self.step:06d}-{self.task.id}",
+        f"{COLLECT}::test_a_task_drawn_twice_in_one_step_makes_two_groups",
+        needs_torch=True,
+    ),
+    Mutant(
         "the end of a turn is not trained",
         "train/grpo.py",
         "ids[: ids.index(end_id) + 1], ended=True",
