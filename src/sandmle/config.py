@@ -17,7 +17,7 @@ from sandmle.errors import UsageError
 from sandmle.registry import nearest
 from sandmle.types import Limits, Record, RewardMode, RewardRule
 
-DEFAULT_SANDBOX = "cold"
+DEFAULT_SANDBOX = "ns"
 
 
 class CorpusSection(Record):
@@ -64,9 +64,16 @@ class PolicySection(Record):
 
 
 class SandboxSection(Record):
-    """Where agent code runs and what one execution may use."""
+    """Where agent code runs, how many programs at once, and what one execution may use.
+
+    `preload` names what a warm sandbox imports beforehand (`docs/sandbox.md`); `require` names
+    guarantees without which nothing is started. Without `workers` there are as many as `concurrency`.
+    """
 
     backend: str = DEFAULT_SANDBOX
+    workers: int | None = Field(default=None, ge=1)
+    preload: str = "full"
+    require: tuple[str, ...] = ()
     limits: Limits = Limits()
 
 

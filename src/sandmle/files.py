@@ -109,17 +109,22 @@ def safe_read(root: Path, name: str, limit: int, only_name: bool = True) -> byte
 
     Raises `FileNotFoundError` if nothing is there and `UnsafeFile` if what is there is not that.
     """
+    return read_limited(safe_open(root, name, only_name), name, limit)
+
+
+def safe_open(root: Path, name: str, only_name: bool = True) -> int:
+    """Open a file as `safe_read` does and return its descriptor, for `read_limited`."""
     parts = Path(name).parts
     if not parts or Path(name).is_absolute() or ".." in parts:
         raise UnsafeFile(f"{name!r} is not a path below the workspace")
-    handle = -1
+    folder = -1
     try:
-        handle = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for part in parts[:-1]:
-            inner = _open_plainly(handle, part, os.O_DIRECTORY)
-            os.close(handle)
-            handle = inner
-        return _read_regular(handle, parts[-1], limit, only_name)
+            inner = _open_plainly(folder, part, os.O_DIRECTORY)
+            os.close(folder)
+            folder = inner
+        return _open_regular(folder, parts[-1], only_name)
     except UnsafeFile as error:
         raise UnsafeFile(f"{name!r} {error}") from None
     except FileNotFoundError:
@@ -128,8 +133,8 @@ def safe_read(root: Path, name: str, limit: int, only_name: bool = True) -> byte
         what = "a link" if error.errno == errno.ELOOP else f"no plain file ({error.strerror})"
         raise UnsafeFile(f"{name!r} is {what}; give the file itself") from error
     finally:
-        if handle >= 0:
-            os.close(handle)
+        if folder >= 0:
+            os.close(folder)
 
 
 def _open_plainly(folder: int, name: str, flags: int = 0) -> int:
@@ -137,7 +142,7 @@ def _open_plainly(folder: int, name: str, flags: int = 0) -> int:
     return os.open(name, flags, dir_fd=folder)
 
 
-def _read_regular(folder: int, name: str, limit: int, only_name: bool) -> bytes:
+def _open_regular(folder: int, name: str, only_name: bool) -> int:
     handle = _open_plainly(folder, name)
     try:
         opened = os.fstat(handle)
@@ -149,16 +154,19 @@ def _read_regular(folder: int, name: str, limit: int, only_name: bool) -> bytes:
             raise UnsafeFile("was replaced while it was opened")
         if only_name and named.st_nlink != 1:
             raise UnsafeFile(f"has {named.st_nlink} hard links; write a file of its own")
-        blocks: list[bytes] = []
-        size = 0
-        while block := os.read(handle, 1 << 20):
-            size += len(block)
-            if size > limit:
-                raise UnsafeFile(f"is larger than the limit of {limit:,} bytes")
-            blocks.append(block)
-        return b"".join(blocks)
-    finally:
+    except BaseException:
         os.close(handle)
+        raise
+    return handle
+
+
+def read_limited(handle: int, name: str, limit: int) -> bytes:
+    """Read a descriptor to its end and close it; `UnsafeFile` above `limit` bytes."""
+    with os.fdopen(handle, "rb") as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        raise UnsafeFile(f"{name!r} is larger than the limit of {limit:,} bytes")
+    return data
 
 
 def render(package: str, name: str, **values: Any) -> str:

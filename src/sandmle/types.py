@@ -295,15 +295,27 @@ class Limits(Record):
 
 
 class Isolation(Record):
-    """What a sandbox guarantees on this machine, and why each stronger mode was refused."""
+    """What a sandbox guarantees on this machine, and why each stronger mode was refused.
+
+    `fs_hidden`: nothing but the workspace and the interpreter can be read; `fs_absent`: nor can it
+    be told that it exists; `net`: no network; `kill_all`: nothing outlives an execution; `signals`:
+    none reach other processes; `memory_limit`, `process_limit`, `disk_quota`: bounded for all of an
+    execution's processes together; `landlock`: the kernel's version of it, 0 for none.
+    """
 
     mode: str
     refused: dict[str, str] = {}
     fs_hidden: bool = False
+    fs_absent: bool = False
     net: bool = False
     kill_all: bool = False
+    signals: bool = False
     memory_limit: bool = False
+    process_limit: bool = False
     disk_quota: bool = False
+    caps_dropped: bool = False
+    seccomp: bool = False
+    landlock: int = 0
 
 
 class ExecResult(Record):

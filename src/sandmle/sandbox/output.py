@@ -8,11 +8,11 @@ class Capture:
         self._head = bytearray()
         self._tail = bytearray()
         self._half = max(1, limit // 2)
-        self._total = 0
+        self.total = 0
 
     def add(self, block: bytes) -> None:
         """Take the next bytes of the stream."""
-        self._total += len(block)
+        self.total += len(block)
         room = self._half - len(self._head)
         if room > 0:
             self._head += block[:room]
@@ -24,14 +24,14 @@ class Capture:
     @property
     def truncated(self) -> bool:
         """Return whether anything was left out."""
-        return self._total > 2 * self._half
+        return self.total > 2 * self._half
 
     def text(self) -> str:
         """Decode what was kept, cut between characters; undecodable bytes become U+FFFD."""
         if not self.truncated:
             return (self._head + self._tail).decode("utf-8", "replace")
         head, tail = _whole_end(bytes(self._head)), _whole_start(bytes(self._tail[-self._half :]))
-        left_out = self._total - len(head) - len(tail)
+        left_out = self.total - len(head) - len(tail)
         note = f"\n[... {left_out:,} bytes left out ...]\n"
         return head.decode("utf-8", "replace") + note + tail.decode("utf-8", "replace")
 

@@ -1,0 +1,105 @@
+"""Looking at processes through /proc, and ending them."""
+
+import os
+import signal
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+_SWEEPS = 400
+_PAUSE_S = 0.005
+
+
+class Memory(NamedTuple):
+    """What a process uses, in bytes: its own pages, and shared memory that it has mapped."""
+
+    own: int
+    shared: int
+
+
+def memory(pid: int | str) -> Memory | None:
+    """Read a process's memory; None if it is gone."""
+    found = {"RssAnon": 0, "RssShmem": 0}
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
+            name, _, value = line.partition(":")
+            if name in found:
+                found[name] = int(value.split()[0]) * 1024
+    except OSError:
+        return None
+    return Memory(found["RssAnon"], found["RssShmem"])
+
+
+def data_segment() -> int:
+    """Return what `RLIMIT_DATA` counts of this process, in bytes."""
+    text = Path("/proc/self/status").read_text()
+    return next(int(x.split()[1]) * 1024 for x in text.splitlines() if x.startswith("VmData"))
+
+
+def threads() -> int:
+    """Return how many threads this process has."""
+    return len(os.listdir("/proc/self/task"))
+
+
+def others() -> list[int]:
+    """Return every process of this pid namespace but its first one."""
+    return [int(n) for n in os.listdir("/proc") if n.isdigit() and n != "1"]
+
+
+def of_user(uid: int) -> int:
+    """Return how many processes and threads a user has, as `RLIMIT_NPROC` counts them."""
+    count = 0
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with suppress(OSError):
+                if os.stat(f"/proc/{name}").st_uid == uid:
+                    count += len(os.listdir(f"/proc/{name}/task"))
+    return count
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the children of a process, their children and so on."""
+    found: list[int] = []
+    waiting = [pid]
+    while waiting:
+        parent = waiting.pop()
+        with suppress(OSError):
+            for task in os.listdir(f"/proc/{parent}/task"):
+                text = Path(f"/proc/{parent}/task/{task}/children").read_text()
+                children = [int(word) for word in text.split()]
+                found += children
+                waiting += children
+    return found
+
+
+def sweep(pid: int) -> None:
+    """Kill everything below a process to which orphans return (a child subreaper).
+
+    All are stopped first, so that none can start another while the rest are killed.
+    """
+    for _ in range(_SWEEPS):
+        if pid == os.getpid():
+            _reap()
+        left = [one for one in descendants(pid) if not _dead(one)]
+        if not left:
+            return
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for one in left:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(one, number)
+        time.sleep(_PAUSE_S)
+
+
+def _reap() -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+def _dead(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+    except (OSError, IndexError):
+        return True
+    return state in (b"Z", b"X")

@@ -1,0 +1,238 @@
+"""The process that becomes the agent's program: confines itself for good, then runs the script.
+
+What was imported before the fork is there at once; all else is as in a fresh interpreter.
+"""
+
+import atexit
+import builtins
+import faulthandler
+import importlib.machinery
+import io
+import linecache
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+import types
+import weakref
+from pathlib import Path
+from typing import NoReturn
+
+from sandmle.sandbox.inside import landlock, linux, places, rootfs, seccomp
+from sandmle.sandbox.inside.wire import Message, Wire
+
+_OPEN_FILES = 1024
+_INSIDE_ID = 1000
+# of its own entries in /proc, where there is no /proc of its own
+_OWN = ("cgroup", "cmdline", "fd", "limits", "maps", "stat", "statm", "status")
+_ABOUT_MACHINE = (
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/uptime",
+    "/sys/devices/system/cpu",
+)
+
+
+def main(wire: Wire, config: Message) -> NoReturn:
+    """Wait for a script, confine this process, run it."""
+    try:
+        request, descriptors = wire.receive()
+        folders = _folders(config, request)
+        script = f"{folders['work']}/{places.SCRIPT}"
+        source = Path(f"/proc/self/fd/{descriptors[0]}").read_bytes()
+        _attach(descriptors[1], descriptors[2], wire)
+        _confine(config, request, folders)
+        _set_environment(config, request, folders)
+    except EOFError:
+        os._exit(0)
+    except BaseException:
+        wire.send({"infra": traceback.format_exc()})
+        os._exit(1)
+    wire.close()  # the sign that it runs; from here on nothing is ours
+    if config["cold"]:
+        os.execv(sys.executable, [sys.executable, script])
+    _run(source, script)
+
+
+def _folders(config: Message, request: Message) -> dict[str, str]:
+    if config["namespaces"]:
+        return {"work": rootfs.WORK, "tmp": rootfs.TEMPORARY, "home": rootfs.HOME}
+    root = f"{config['folder']}/workspaces/{request['name']}"
+    return {part: f"{root}/{part}" for part in places.PARTS}
+
+
+def _attach(out: int, err: int, wire: Wire) -> None:
+    """Connect the standard streams; no other descriptor stays open, and there is no terminal."""
+    null = os.open("/dev/null", os.O_RDONLY)
+    for place, descriptor in enumerate((null, out, err)):
+        os.dup2(descriptor, place)
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) != wire.fileno():
+            try:
+                os.close(int(name))
+            except OSError:
+                continue  # the one that listed them
+    os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _confine(config: Message, request: Message, folders: dict[str, str]) -> None:
+    """Take away whatever the program shall not have; the order matters."""
+    linux.drop_bounding_set()
+    if config["switch_user"]:
+        owner = os.stat(folders["work"]).st_uid
+        os.setgroups([])
+        os.setresgid(owner, owner, owner)
+        os.setresuid(owner, owner, owner)
+        linux.prctl(linux.PR_SET_DUMPABLE, 1)  # it may look at itself
+    elif config["user_namespace"]:
+        # of its own, so that its processes are counted apart from all others of this user
+        linux.unshare(linux.NEWUSER)
+        linux.map_ids(_INSIDE_ID, _INSIDE_ID, _INSIDE_ID)
+    _limit(config, request)
+    os.umask(0o022)
+    os.chdir(folders["work"])
+    linux.drop_capabilities()
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    _restrict_paths(config, request, folders)
+    if seccomp.supported():
+        inside = config["namespaces"] or request["network"]
+        seccomp.install(seccomp.program(internet=inside, netlink=request["network"]))
+
+
+def _limit(config: Message, request: Message) -> None:
+    born_with = 0 if config["cold"] else config["base"]["data"]
+    for name, wanted in (
+        # data, not address space: importing a numeric library reserves far more than it uses
+        (resource.RLIMIT_DATA, born_with + request["memory"]),
+        (resource.RLIMIT_FSIZE, request["disk"]),
+        (resource.RLIMIT_CPU, request["cpu_s"]),
+        (resource.RLIMIT_NPROC, request["processes"]),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_MEMLOCK, 1 << 16),
+        (12, 0),  # RLIMIT_MSGQUEUE, which the module does not name
+    ):
+        hard = resource.getrlimit(name)[1]
+        limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(name, (limit, limit))
+
+
+def _restrict_paths(config: Message, request: Message, folders: dict[str, str]) -> None:
+    own = [*folders.values(), *rootfs.WRITABLE_DEVICES]
+    own += [f"/dev/nvidia{n}" for n in request["gpus"]] if request["gpus"] else []
+    own += [f"/dev/{name}" for name in rootfs.GPU_CONTROL] if request["gpus"] else []
+    if config["namespaces"]:
+        landlock.restrict(["/"], [], [*own, rootfs.SHARED_MEMORY], tcp=True)
+        return
+    readable = [*rootfs.SYSTEM, *config["readable"], "/dev/random", "/dev/urandom"]
+    readable += [f"/proc/{os.getpid()}/{name}" for name in _OWN] + list(_ABOUT_MACHINE)
+    landlock.restrict(readable, config["listable"], own, tcp=request["network"])
+
+
+def _set_environment(config: Message, request: Message, folders: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(config["env"])
+    if not request["network"]:
+        os.environ.update(config["offline"])
+    os.environ.update(
+        HOME=folders["home"],
+        TMPDIR=folders["tmp"],
+        PWD=folders["work"],
+        USER="agent",
+        LOGNAME="agent",
+        CUDA_VISIBLE_DEVICES=",".join(config["gpus"].get(str(n), str(n)) for n in request["gpus"]),
+    )
+
+
+def _run(source: bytes, script: str) -> NoReturn:
+    """Execute the script as `__main__` and end the process as the interpreter would."""
+    leave, shut_down = os._exit, threading._shutdown  # type: ignore[attr-defined]
+    run_exit_functions = atexit._run_exitfuncs
+    main = _renew(script)
+    code = 0
+    try:
+        exec(compile(source, script, "exec", dont_inherit=True), main.__dict__)
+    except SystemExit as end:
+        code = _exit_code(end)
+    except BaseException as error:
+        code = 1
+        _show(error, script)
+    try:
+        shut_down()
+        run_exit_functions()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except BaseException:
+        code = code or 120  # what the interpreter gives when it cannot end in order
+    finally:
+        leave(code & 255)
+
+
+def _renew(script: str) -> types.ModuleType:
+    """Put back what differs between this process and a fresh interpreter."""
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r")), "utf-8")
+    for name, descriptor, errors in (
+        ("stdout", 1, "surrogateescape"),
+        ("stderr", 2, "backslashreplace"),
+    ):
+        raw = io.FileIO(descriptor, "w", closefd=False)  # unbuffered: text survives a crash
+        stream = io.TextIOWrapper(raw, "utf-8", errors, newline="\n", write_through=True)  # type: ignore[arg-type]
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.__stdin__ = sys.stdin
+    faulthandler.enable(2)
+    atexit._clear()  # of modules that were imported for everyone
+    weakref.finalize._registry.clear()  # type: ignore[attr-defined]
+    atexit.register(weakref.finalize._exitfunc)  # type: ignore[attr-defined]
+    logging, multiprocessing = sys.modules.get("logging"), sys.modules.get("multiprocessing.util")
+    if logging is not None:
+        atexit.register(logging.shutdown)
+    if multiprocessing is not None:
+        atexit.register(multiprocessing._exit_function)
+    random.seed()
+    if "numpy.random" in sys.modules:
+        sys.modules["numpy.random"].seed()
+    if "joblib.parallel" in sys.modules:  # new interpreters for 100 rows take seconds to start
+        sys.modules["joblib.parallel"].DEFAULT_BACKEND = "threading"  # type: ignore[attr-defined]
+    tempfile.tempdir = None
+    linecache.clearcache()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sandmle"]:
+        del sys.modules[name]
+    sys.argv = [script]
+    sys.path[:] = [str(Path(script).parent), *sys.path]
+    main = types.ModuleType("__main__")
+    main.__dict__.update(
+        __file__=script,
+        __builtins__=builtins,
+        __cached__=None,
+        __loader__=importlib.machinery.SourceFileLoader("__main__", script),
+    )
+    sys.modules["__main__"] = main
+    return main
+
+
+def _exit_code(end: SystemExit) -> int:
+    if end.code is None or isinstance(end.code, int):
+        return end.code or 0
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _show(error: BaseException, script: str) -> None:
+    """Print the traceback from the script's first line on, as its own hook would."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != script:
+        trace = trace.tb_next
+    error.__traceback__ = trace
+    try:
+        sys.excepthook(type(error), error, trace)
+    except BaseException:
+        traceback.print_exception(error)

@@ -1,0 +1,60 @@
+"""Messages between the sandbox's processes: JSON with file descriptors attached.
+
+Code, data and output never travel in a message, only descriptors of them: no process of the
+sandbox that outlives an execution holds a byte of what went through it.
+"""
+
+import json
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+
+MAX_MESSAGE = 150_000
+MAX_DESCRIPTORS = 200
+
+Message = dict[str, Any]
+
+
+class Wire:
+    """One end of a connection; a message is sent and received whole."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+
+    @classmethod
+    def pair(cls) -> tuple["Wire", "Wire"]:
+        """Make a connection; both ends are closed on exec."""
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        for end in ends:
+            end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2 * MAX_MESSAGE)
+        return cls(ends[0]), cls(ends[1])
+
+    def fileno(self) -> int:
+        """Return the descriptor, for `poll`."""
+        return self.socket.fileno()
+
+    def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
+        """Send a message with copies of the descriptors; `OSError` if nobody listens."""
+        socket.send_fds(self.socket, [json.dumps(message).encode()], descriptors)
+
+    def receive(self) -> tuple[Message, list[int]]:
+        """Wait for a message; the descriptors are the receiver's to close. `EOFError` at the end."""
+        data, descriptors, _, _ = socket.recv_fds(
+            self.socket, MAX_MESSAGE, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        )
+        if not data:
+            close_all(descriptors)
+            raise EOFError("the other side is gone")
+        message: Message = json.loads(data)
+        return message, descriptors
+
+    def close(self) -> None:
+        """Close this end."""
+        self.socket.close()
+
+
+def close_all(descriptors: Sequence[int]) -> None:
+    """Close descriptors."""
+    for descriptor in descriptors:
+        os.close(descriptor)

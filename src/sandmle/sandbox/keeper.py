@@ -1,0 +1,243 @@
+"""The harness's side of a keeper: starts it, puts files into it, asks it for things."""
+
+import hashlib
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from sandmle.errors import SandboxError, TaskError
+from sandmle.files import UnsafeFile, read_limited
+from sandmle.sandbox import modes
+from sandmle.sandbox.inside.wire import MAX_DESCRIPTORS, MAX_MESSAGE, Message, Wire, close_all
+from sandmle.sandbox.modes import Mode
+
+MAX_PUBLIC_BYTES = 2_000_000_000
+_BATCH = MAX_DESCRIPTORS // 2
+_NAMES_BYTES = MAX_MESSAGE // 3
+_FRESH_NS = 1_000_000_000
+_END_S = 2.0
+# the package's folder comes through the connection: a command line can be read from inside
+_BOOT = (
+    "import os, socket, sys; sock = socket.socket(fileno=os.dup(0)); "
+    "sys.path[:] = [sock.recv(4096).decode(), *filter(None, sys.path)]; "
+    "from sandmle.sandbox.inside.supervise import main; del sys.path[0]; main(sock)"
+)
+
+
+class Refused(Exception):
+    """The kernel, or what surrounds this process, does not allow a mode; says why."""
+
+
+class Keeper:
+    """A supervisor and a keeper in one mode, started and warm.
+
+    Raises `Refused` where the mode cannot work.
+    """
+
+    def __init__(self, mode: Mode, preload: Sequence[str], cold: bool) -> None:
+        self.mode = mode
+        self._lock = threading.Lock()
+        self.folder = None if mode.namespaces else Path(tempfile.mkdtemp(prefix="sandmle-"))
+        self._wire, theirs = Wire.pair()
+        env = modes.environment()
+        if self.folder is not None:
+            self.folder.chmod(0o711)
+            env = {**env, "HOME": str(self.folder), "TMPDIR": str(self.folder)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT],
+            stdin=theirs.socket,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=env,
+            cwd="/",
+        )
+        theirs.close()
+        try:
+            self._wire.socket.send(os.fsencode(Path(__file__).parents[2]))
+            self._wire.send(self._configuration(preload, cold))
+            self.facts, _ = self._wire.receive()
+        except (EOFError, OSError):
+            assert self._process.stderr is not None
+            self.facts = {"refused": self._process.stderr.read().decode("utf-8", "replace")}
+        if not self.facts.get("ready"):
+            self.close()
+            if "threaded" in self.facts:
+                raise SandboxError(
+                    f"importing {self.facts['threaded']} starts a thread, so it cannot be imported "
+                    "beforehand; leave it out of sandbox.preload"
+                )
+            lines = str(self.facts.get("refused", self.facts)).strip().splitlines()
+            raise Refused(lines[-1] if lines else "it ended at once")
+
+    def _configuration(self, preload: Sequence[str], cold: bool) -> Message:
+        hidden = modes.own_paths()
+        readable = modes.interpreter_paths()
+        listable: list[str] = []
+        if not self.mode.namespaces:
+            listable, readable = readable, modes.spared(readable, hidden)
+        return {
+            **self.mode._asdict(),
+            "harness": os.getpid(),
+            "env": modes.environment(),
+            "offline": modes.OFFLINE,
+            "readable": readable,
+            "listable": listable,
+            "hidden": hidden,
+            "folder": str(self.folder) if self.folder is not None else None,
+            "uid": modes.free_uid(),
+            "gpus": modes.gpu_names(),
+            "preload": list(preload),
+            "cold": cold,
+            "ahead": True,
+        }
+
+    def request(self, descriptors: Sequence[int] = (), **message: object) -> tuple[Message, list[int]]:
+        """Ask for one thing and wait for the answer.
+
+        Raises `SandboxError` if the keeper is gone or failed, and what reading a file may raise.
+        """
+        with self._lock:
+            try:
+                self._wire.send(message, descriptors)
+                reply, attached = self._wire.receive()
+            except (EOFError, OSError):
+                raise SandboxError("the sandbox's keeper is gone, and its workspaces with it") from None
+        if "missing" in reply:
+            raise FileNotFoundError(reply["missing"])
+        if "unsafe" in reply:
+            raise UnsafeFile(reply["unsafe"])
+        if "failed" in reply:
+            raise SandboxError(f"the sandbox failed: {reply['failed']}")
+        return reply, attached
+
+    @property
+    def alive(self) -> bool:
+        """Return whether it is still there."""
+        return self._process.poll() is None
+
+    def spawn(self) -> tuple[int, Wire]:
+        """Fork a worker; returns its number, for `kill`, and a connection to it."""
+        ours, theirs = Wire.pair()
+        try:
+            reply, _ = self.request([theirs.fileno()], do="spawn")
+        except SandboxError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+        return reply["pid"], ours
+
+    def kill(self, pid: int) -> None:
+        """End a worker and what it runs."""
+        self.request(do="kill", pid=pid)
+
+    def open(
+        self, name: str, folders: dict[str, Path], size: int, inodes: int
+    ) -> dict[str, str]:
+        """Make a workspace that shows each of `folders`; only what is not there yet is copied.
+
+        Returns the keys under which their files are stored.
+        """
+        files = {place: plain_files(folder) for place, folder in folders.items()}
+        trees = {place: _key(folders[place], found) for place, found in files.items()}
+        for _ in range(len(trees) + 1):
+            reply, _ = self.request(do="open", name=name, trees=trees, bytes=size, inodes=inodes)
+            for place, key in trees.items():
+                if key in reply.get("absent", ()):
+                    self._place(key, folders[place], files[place])
+            if not reply:
+                return trees
+        raise SandboxError("the task's files do not stay in the sandbox")
+
+    def close_workspace(self, name: str) -> None:
+        """Remove a workspace."""
+        self.request(do="close", name=name)
+
+    def read(self, name: str, file: str, limit: int) -> bytes:
+        """Read a file that a program has written; see `files.safe_read`."""
+        _, (handle,) = self.request(do="read", name=name, file=file)
+        return read_limited(handle, file, limit)
+
+    def list(self, name: str) -> list[str]:
+        """Return the paths of the files in a workspace."""
+        _, (handle,) = self.request(do="list", name=name)
+        with os.fdopen(handle, "rb") as stream:
+            found: list[str] = json.load(stream)
+        return found
+
+    def close(self) -> None:
+        """End it with everything below it."""
+        self._wire.close()
+        try:
+            self._process.wait(_END_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        if self._process.stderr is not None:
+            self._process.stderr.close()
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _place(self, key: str, folder: Path, files: Sequence[Path]) -> None:
+        """Hand over the files of a folder, in batches of descriptors."""
+        folders = [str(p.relative_to(folder)) for p in files if p.is_dir()]
+        plain = [p for p in files if not p.is_dir()]
+        total = sum(-(-p.stat().st_size // 4096) * 4096 for p in plain)
+        if total > MAX_PUBLIC_BYTES:
+            raise SandboxError(
+                f"{folder}: {total:,} bytes are more than the {MAX_PUBLIC_BYTES:,} that the "
+                "sandbox keeps in memory; use the bare sandbox, or a smaller task"
+            )
+        batches = [plain[i : i + _BATCH] for i in range(0, len(plain), _BATCH)] or [[]]
+        for number, batch in enumerate(batches):
+            handles: list[int] = []
+            try:
+                for path in batch:
+                    handles.append(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
+                self.request(
+                    handles,
+                    do="place",
+                    key=key,
+                    first=number == 0,
+                    last=number == len(batches) - 1,
+                    bytes=total,
+                    files=len(files),
+                    folders=folders if number == 0 else [],
+                    names=[str(path.relative_to(folder)) for path in batch],
+                )
+            finally:
+                close_all(handles)
+
+
+def plain_files(folder: Path) -> list[Path]:
+    """Return what is in a folder, folders before their contents.
+
+    Refuses anything but files and folders: a link could lead to what is not public.
+    """
+    found = sorted(folder.rglob("*"))
+    for path in found:
+        if not (stat.S_ISREG(mode := path.lstat().st_mode) or stat.S_ISDIR(mode)):
+            raise TaskError(f"{path}: not a plain file; a task holds no links")
+    return found
+
+
+def _key(folder: Path, files: Sequence[Path]) -> str:
+    """Return a name for the contents of a folder that changes when they do."""
+    digest = hashlib.sha256(os.fsencode(folder.resolve()))
+    newest = 0
+    for path in files:
+        s = path.lstat()
+        digest.update(os.fsencode(path.relative_to(folder)))
+        digest.update(f"\0{s.st_dev} {s.st_ino} {s.st_mode} {s.st_size} {s.st_ctime_ns}\0".encode())
+        newest = max(newest, s.st_ctime_ns)
+    if time.time_ns() - newest < _FRESH_NS:  # a second change could bear the same time
+        digest.update(os.urandom(16))
+    return digest.hexdigest()[:32]
