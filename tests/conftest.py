@@ -9,7 +9,7 @@ from build import SEED
 from hypothesis import settings
 
 from sandmle.factory.pipeline import generate
-from sandmle.sandbox.base import SANDBOXES, Sandbox
+from sandmle.sandbox.base import Sandbox, open_sandbox
 from sandmle.tasks.corpus import Corpus
 from sandmle.tasks.folder import Task
 
@@ -40,10 +40,10 @@ def task(corpus: Corpus) -> Task:
     return corpus[0]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def sandbox() -> Iterator[Sandbox]:
-    """A cold sandbox, closed at the end."""
-    made = SANDBOXES.get("cold")()
+    """The default sandbox, closed at the end; each test opens its own workspaces."""
+    made = open_sandbox()
     yield made
     made.close()
 

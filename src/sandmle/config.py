@@ -67,7 +67,7 @@ class SandboxSection(Record):
     """Where agent code runs, how many programs at once, and what one execution may use.
 
     `preload` names what a warm sandbox imports beforehand (`docs/sandbox.md`); `require` names
-    guarantees without which nothing is started. Without `workers` there are as many as `concurrency`.
+    guarantees without which nothing starts. Without `workers` there are as many as `concurrency`.
     """
 
     backend: str = DEFAULT_SANDBOX

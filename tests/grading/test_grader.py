@@ -204,10 +204,10 @@ def test_rows_without_ids_are_matched_by_order(tmp_path: Path) -> None:
 
 def test_a_cut_refuses_two_definitions_of_one_name() -> None:
     from sandmle.grading import evaluator
-    from sandmle.sandbox import process
+    from sandmle.sandbox import bare
 
     with pytest.raises(UsageError, match="both"):
-        cut(process._kill_group, evaluator._source, process.cold, evaluator.cut, _source)
+        cut(bare._kill_group, evaluator._source, bare.bare, evaluator.cut, _source)
 
 
 def _source() -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -83,7 +84,7 @@ def test_the_run_folder_holds_what_it_promises(tasks: Path, tmp_path: Path) -> N
     ]  # fmt: skip
     line = (out / "trajectories.jsonl").read_text().splitlines()[0]
     trajectory = Trajectory.model_validate_json(line)
-    assert trajectory.isolation.mode == "cold"
+    assert trajectory.isolation.fs_hidden
     assert trajectory.feedback == "validity"
     assert trajectory.versions["sandmle"]
     assert json.loads((out / "summary.json").read_text())["expected"] == 4
@@ -255,8 +256,19 @@ def test_a_run_without_its_folders_can_go_on(tasks: Path, tmp_path: Path) -> Non
     assert run_rollout(config(tasks, "group=1"), out)["complete"]
 
 
+def running(marker: str) -> list[Path]:
+    """Processes whose command line holds a marker."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if marker.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
+                found.append(folder)
+    return found
+
+
 def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
-    slow = {"90-slow": "import time\nopen('begun', 'w')\ntime.sleep(600)\n"}
+    marker = f"600.{os.getpid()}"
+    slow = {"90-slow": f"import subprocess\nsubprocess.run(['sleep', '{marker}'])\n"}
     build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), solutions=slow)
     out = tmp_path / "run"
     command = [sys.executable, "-m", "sandmle.cli.app", "rollout", str(tmp_path / "c")]
@@ -264,13 +276,14 @@ def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
         process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
-        while not list(tmp_path.glob("sandmle-*/work/begun")):
+        while not running(marker):
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(number)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == status
         assert "Traceback" not in errors
+        assert not running(marker)
         assert not list(tmp_path.glob("sandmle-*")), "workspaces are removed"
         if number == signal.SIGINT:
             assert "the same command goes on from here" in errors

@@ -8,10 +8,10 @@ import pytest
 import torch
 from build import build_task
 
-from sandmle.config import Config, load_config
+from sandmle.config import Config, SandboxSection, load_config
 from sandmle.rewards import reward_rule
 from sandmle.rollout.folder import RunFolder
-from sandmle.sandbox.base import SANDBOXES
+from sandmle.sandbox.base import open_sandbox
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.train.codec import Codec
 from sandmle.train.collect import Collector, Sampled
@@ -118,6 +118,6 @@ def config(corpus: Corpus) -> Config:
 @pytest.fixture
 def collector(config: Config, corpus: Corpus, tokenizer, tmp_path: Path) -> Iterator[Collector]:
     folder = RunFolder(tmp_path / "run")
-    sandbox = SANDBOXES.get("cold")()
+    sandbox = open_sandbox(SandboxSection(preload="none"))
     with folder.writing(config, corpus.root_hash, "test"), closing(sandbox):
         yield Collector(config, reward_rule(config.reward), sandbox, Codec(tokenizer), folder)

@@ -54,15 +54,16 @@ def _package(name: str, missing: str) -> Fact:
 
 def _sandboxes() -> list[Fact]:
     """Run a program in every sandbox: does it work, and what does it leave open?"""
+    from sandmle.config import SandboxSection
     from sandmle.errors import SandboxError
-    from sandmle.sandbox.base import SANDBOXES
+    from sandmle.sandbox.base import SANDBOXES, open_sandbox
     from sandmle.types import Limits
 
     logging.getLogger("sandmle").setLevel(logging.ERROR)  # the table says what a warning would
     facts = []
     for name in SANDBOXES.names():
         try:
-            sandbox = SANDBOXES.get(name)()
+            sandbox = open_sandbox(SandboxSection(backend=name, preload="none"))
         except SandboxError as error:
             facts.append(Fact(f"sandbox {name}", False, str(error)))
             continue

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle import __version__
-from sandmle.config import DEFAULT_SANDBOX
+from sandmle.config import DEFAULT_SANDBOX, SandboxSection
 from sandmle.errors import SandboxError, TaskError, UsageError
 from sandmle.factory.build import (
     Draw,
@@ -33,7 +33,7 @@ from sandmle.files import Locked, lock, to_json
 from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import Answers, read_answers, threshold_keys
 from sandmle.metrics.registry import METRICS
-from sandmle.sandbox.base import SANDBOXES, Sandbox
+from sandmle.sandbox.base import SANDBOXES, Sandbox, open_sandbox
 from sandmle.tasks.corpus import (
     INDEX,
     Corpus,
@@ -98,11 +98,11 @@ def generate(
     families = [family] if family is not None else FAMILIES.names()
     for name in families:
         FAMILIES.get(name)
-    open_sandbox = SANDBOXES.get(sandbox)
+    SANDBOXES.get(sandbox)
     _check_folder(out, n, seed, families)
     try:
         with lock(out):
-            tasks = _fill(out, n, seed, families, open_sandbox(), workers, progress)
+            tasks = _fill(out, n, seed, families, sandbox, workers, progress)
             _write_index(out, tasks, seed, families, validation)
     except Locked:
         raise UsageError(f"{out}: another process is writing to it") from None
@@ -114,12 +114,13 @@ def _fill(
     n: int,
     seed: int,
     families: Sequence[str],
-    sandbox: Sandbox,
+    backend: str,
     workers: int,
     progress: Progress | None,
 ) -> list[Task]:
-    """Fill the slots of a corpus, several side by side; closes the sandbox."""
+    """Fill the slots of a corpus, several side by side."""
     tasks: list[Task] = []
+    sandbox = open_sandbox(SandboxSection(backend=backend, preload="tabular"), workers)
 
     def fill(slot: int) -> Task:
         return _fill_slot(out, slot, seed, families, sandbox)

@@ -16,7 +16,7 @@ from sandmle.rollout.folder import RunFolder, key_text
 from sandmle.rollout.policies import Policy, open_policy
 from sandmle.rollout.record import EpisodeKey, episode_id, episode_seed, make_trajectory
 from sandmle.rollout.summary import summarise
-from sandmle.sandbox.base import SANDBOXES, Sandbox
+from sandmle.sandbox.base import SANDBOXES, Sandbox, open_sandbox
 from sandmle.scaffolds.base import SCAFFOLDS, Scaffold
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.tasks.folder import Task
@@ -146,7 +146,7 @@ def _play_all(
     progress: Progress | None,
 ) -> None:
     count = total - len(jobs)
-    sandbox = SANDBOXES.get(stage.config.sandbox.backend)()
+    sandbox = open_sandbox(stage.config.sandbox, stage.config.concurrency)
     # the sandbox is closed first: that ends what is running, and with it the episodes in flight
     with ThreadPoolExecutor(stage.config.concurrency) as pool, closing(sandbox):
         pending = {pool.submit(play, stage, task, k, sandbox, folder) for task, k in jobs}

@@ -149,9 +149,7 @@ class BareWorkspace:
         return environment() | own | ({} if self._limits.network else OFFLINE)
 
 
-def _watch(
-    process: subprocess.Popen[bytes], streams: Streams, limits: Limits
-) -> ExecResult:
+def _watch(process: subprocess.Popen[bytes], streams: Streams, limits: Limits) -> ExecResult:
     """Collect output until the program ends or its wall time is over, then kill its group."""
     started = time.monotonic()
     timed_out = flooded = False

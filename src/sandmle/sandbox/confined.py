@@ -5,6 +5,7 @@ kept where each worker can show them to a program.
 """
 
 import itertools
+import logging
 import queue
 import threading
 from collections.abc import Sequence
@@ -16,13 +17,14 @@ from sandmle.config import SandboxSection
 from sandmle.errors import SandboxError
 from sandmle.sandbox import modes
 from sandmle.sandbox.base import SANDBOXES
-from sandmle.sandbox.keeper import Keeper, Refused
+from sandmle.sandbox.keeper import Keeper, Refused, Threaded
 from sandmle.sandbox.modes import MODES, Mode
-from sandmle.sandbox.profiles import profile
+from sandmle.sandbox.profiles import modules
 from sandmle.sandbox.worker import Lost, Worker
 from sandmle.types import ExecResult, Isolation, Limits
 
 INODES = 4096
+_log = logging.getLogger("sandmle")
 _MB = 1_000_000
 _CLOSED = ExecResult(status="infra", stderr="the sandbox was closed")
 
@@ -37,7 +39,7 @@ class Confined:
         self, name: str, candidates: Sequence[Mode], section: SandboxSection, workers: int
     ) -> None:
         self._cold = name == "cold"
-        self._preload = () if self._cold else profile(section.preload)
+        self._preload = () if self._cold else modules(section.preload)
         self._counter = itertools.count()
         self._lock = threading.Lock()
         self._slots: queue.LifoQueue[Worker | None] = queue.LifoQueue()
@@ -67,7 +69,7 @@ class Confined:
     def open(
         self, public: Path, limits: Limits, private: Path | None = None
     ) -> "ConfinedWorkspace":
-        """Open a workspace; a folder's files are stored once and shown in each of its workspaces."""
+        """Open a workspace; files are stored once and shown in each workspace on them."""
         if self.closed:
             raise SandboxError("the sandbox was closed")
         folders = {"input": public} | ({"private": private} if private is not None else {})
@@ -79,45 +81,63 @@ class Confined:
                 )
         with self._lock:
             if not self._keeper.alive:
+                self._keeper.close()
                 self._start(self._keeper.mode)
         return ConfinedWorkspace(self, self._keeper, f"w{next(self._counter)}", folders, limits)
 
     def execute(self, workspace: "ConfinedWorkspace", code: str) -> ExecResult:
         """Run a program with the next worker that is free."""
         worker = self._slots.get()
+        fit = worker is not None and worker.idle and worker.keeper is workspace.keeper
         try:
             if self.closed:
                 return _CLOSED
-            if worker is None or not worker.idle or worker.keeper is not workspace.keeper:
+            if not fit:
                 if worker is not None:
                     worker.end()
-                    worker = None
                 worker = Worker(workspace.keeper)
+            assert worker is not None
             workspace.worker = worker
-            return worker.run(code, workspace.place, workspace.limits)
-        except Lost as error:
-            if worker is not None:
-                worker.end()
-                worker = None
+            fit = False
+            result = worker.run(code, workspace.place, workspace.limits)
+            fit = True
+            return result
+        except (Lost, SandboxError, OSError) as error:
             return _CLOSED if self.closed else ExecResult(status="infra", stderr=str(error))
-        except (SandboxError, OSError) as error:
-            worker = None
-            return ExecResult(status="infra", stderr=str(error))
         finally:
             workspace.worker = None
-            self._slots.put(worker)
+            if worker is not None and not fit:
+                worker.end()
+            if worker is not None and self.closed:
+                worker.hang_up()
+            self._slots.put(worker if fit and not self.closed else None)
 
     def close(self) -> None:
         """End the keeper and with it all that it holds."""
         self.closed = True
         self._keeper.close()
+        idle: list[Worker | None] = []
+        with suppress(queue.Empty):
+            while True:
+                idle.append(self._slots.get_nowait())
+        for worker in idle:
+            if worker is not None:
+                worker.hang_up()
+            self._slots.put(None)  # whoever waits for one finds out that all is closed
 
     def _start(self, mode: Mode) -> None:
         """Start a keeper and see whether a program really runs in it."""
         objection = modes.objection(mode)
         if objection:
             raise Refused(objection)
-        keeper = Keeper(mode, self._preload, self._cold)
+        while True:
+            try:
+                keeper = Keeper(mode, self._preload, self._cold)
+                break
+            except Threaded as error:
+                name = str(error)
+                _log.warning("importing %s starts a thread: it is not imported beforehand", name)
+                self._preload = tuple(one for one in self._preload if one != name)
         if not mode.namespaces and not keeper.facts["landlock"]:
             keeper.close()
             raise Refused("this kernel has no Landlock")
@@ -172,9 +192,7 @@ class ConfinedWorkspace:
 
     def fork(self) -> "ConfinedWorkspace":
         """Open another empty workspace on the same files."""
-        return self._sandbox.open(
-            self._folders["input"], self.limits, self._folders.get("private")
-        )
+        return self._sandbox.open(self._folders["input"], self.limits, self._folders.get("private"))
 
     def close(self) -> None:
         """End what runs and remove the files."""

@@ -36,45 +36,48 @@ class Refused(Exception):
     """The kernel, or what surrounds this process, does not allow a mode; says why."""
 
 
+class Threaded(Exception):
+    """Importing a module started a thread; says which module."""
+
+
 class Keeper:
     """A supervisor and a keeper in one mode, started and warm.
 
-    Raises `Refused` where the mode cannot work.
+    Raises `Refused` where the mode cannot work, and `Threaded`.
     """
 
     def __init__(self, mode: Mode, preload: Sequence[str], cold: bool) -> None:
         self.mode = mode
         self._lock = threading.Lock()
+        self._placing = threading.Lock()  # storing files takes several messages
         self.folder = None if mode.namespaces else Path(tempfile.mkdtemp(prefix="sandmle-"))
         self._wire, theirs = Wire.pair()
         env = modes.environment()
         if self.folder is not None:
             self.folder.chmod(0o711)
             env = {**env, "HOME": str(self.folder), "TMPDIR": str(self.folder)}
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT],
-            stdin=theirs.socket,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env=env,
-            cwd="/",
-        )
-        theirs.close()
-        try:
-            self._wire.socket.send(os.fsencode(Path(__file__).parents[2]))
-            self._wire.send(self._configuration(preload, cold))
-            self.facts, _ = self._wire.receive()
-        except (EOFError, OSError):
-            assert self._process.stderr is not None
-            self.facts = {"refused": self._process.stderr.read().decode("utf-8", "replace")}
-        if not self.facts.get("ready"):
+        with tempfile.TemporaryFile() as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                env=env,
+                cwd="/",
+            )
+            theirs.close()
+            try:
+                self._wire.socket.send(os.fsencode(Path(__file__).parents[2]))
+                self._wire.send(self._configuration(preload, cold))
+                self.facts, _ = self._wire.receive()
+            except (EOFError, OSError):
+                errors.seek(0)
+                self.facts = {"refused": errors.read().decode("utf-8", "replace")}
+        if "ready" not in self.facts:
             self.close()
             if "threaded" in self.facts:
-                raise SandboxError(
-                    f"importing {self.facts['threaded']} starts a thread, so it cannot be imported "
-                    "beforehand; leave it out of sandbox.preload"
-                )
-            lines = str(self.facts.get("refused", self.facts)).strip().splitlines()
+                raise Threaded(self.facts["threaded"])
+            lines = str(self.facts["refused"]).strip().splitlines()
             raise Refused(lines[-1] if lines else "it ended at once")
 
     def _configuration(self, preload: Sequence[str], cold: bool) -> Message:
@@ -99,7 +102,9 @@ class Keeper:
             "ahead": True,
         }
 
-    def request(self, descriptors: Sequence[int] = (), **message: object) -> tuple[Message, list[int]]:
+    def request(
+        self, descriptors: Sequence[int] = (), **message: object
+    ) -> tuple[Message, list[int]]:
         """Ask for one thing and wait for the answer.
 
         Raises `SandboxError` if the keeper is gone or failed, and what reading a file may raise.
@@ -109,7 +114,9 @@ class Keeper:
                 self._wire.send(message, descriptors)
                 reply, attached = self._wire.receive()
             except (EOFError, OSError):
-                raise SandboxError("the sandbox's keeper is gone, and its workspaces with it") from None
+                raise SandboxError(
+                    "the sandbox's keeper is gone, and its workspaces with it"
+                ) from None
         if "missing" in reply:
             raise FileNotFoundError(reply["missing"])
         if "unsafe" in reply:
@@ -139,22 +146,23 @@ class Keeper:
         """End a worker and what it runs."""
         self.request(do="kill", pid=pid)
 
-    def open(
-        self, name: str, folders: dict[str, Path], size: int, inodes: int
-    ) -> dict[str, str]:
+    def open(self, name: str, folders: dict[str, Path], size: int, inodes: int) -> dict[str, str]:
         """Make a workspace that shows each of `folders`; only what is not there yet is copied.
 
         Returns the keys under which their files are stored.
         """
         files = {place: plain_files(folder) for place, folder in folders.items()}
         trees = {place: _key(folders[place], found) for place, found in files.items()}
-        for _ in range(len(trees) + 1):
-            reply, _ = self.request(do="open", name=name, trees=trees, bytes=size, inodes=inodes)
-            for place, key in trees.items():
-                if key in reply.get("absent", ()):
-                    self._place(key, folders[place], files[place])
-            if not reply:
-                return trees
+        with self._placing:
+            for _ in range(len(trees) + 1):
+                reply, _ = self.request(
+                    do="open", name=name, trees=trees, bytes=size, inodes=inodes
+                )
+                for place, key in trees.items():
+                    if key in reply.get("absent", ()):
+                        self._place(key, folders[place], files[place])
+                if not reply:
+                    return trees
         raise SandboxError("the task's files do not stay in the sandbox")
 
     def close_workspace(self, name: str) -> None:
@@ -181,8 +189,6 @@ class Keeper:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -4,6 +4,7 @@ import os
 import secrets
 import sys
 import sysconfig
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
@@ -81,15 +82,13 @@ def interpreter_paths() -> list[str]:
 
 
 def own_paths() -> list[str]:
-    """Return where this package lies: agent code must not call the generator with a seed it guesses.
+    """Return where this package lies: agent code must not call the generator with a guessed seed.
 
     Only what lies below an interpreter path matters; the rest is not shown anyway.
     """
     paths = [str(Path(__file__).parents[1])]
-    try:
+    with suppress(PackageNotFoundError):
         paths.append(str(getattr(distribution("sandmle"), "_path", "")))
-    except PackageNotFoundError:
-        pass
     shown = interpreter_paths()
     return [path for path in paths if any(_is_below(path, outer) for outer in shown)]
 
@@ -129,11 +128,8 @@ def gpu_names() -> dict[str, str]:
     """Return the UUID of each NVIDIA GPU by the number of its device node."""
     names = {}
     for about in Path("/proc/driver/nvidia/gpus").glob("*/information"):
-        fields = dict(
-            (part.strip() for part in line.split(":", 1))
-            for line in about.read_text().splitlines()
-            if ":" in line
-        )
+        lines = [line.partition(":") for line in about.read_text().splitlines()]
+        fields = {name.strip(): value.strip() for name, _, value in lines}
         if "Device Minor" in fields and "GPU UUID" in fields:
             names[fields["Device Minor"]] = fields["GPU UUID"]
     return names

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 
 from sandmle.errors import SandboxError
-from sandmle.sandbox.inside.wire import Message, Wire
+from sandmle.sandbox.inside.wire import Message
 from sandmle.sandbox.keeper import Keeper
 from sandmle.sandbox.watch import FLOODED, Streams
 from sandmle.types import ExecResult, Limits
@@ -43,6 +43,10 @@ class Worker:
         """End the worker with what it runs."""
         with suppress(SandboxError):
             self.keeper.kill(self._pid)
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Close the connection; a worker that is alone ends."""
         self._wire.close()
 
     def run(self, code: str, place: Message, limits: Limits) -> ExecResult:

@@ -14,7 +14,7 @@ from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.runner import located, open_tasks
 from sandmle.rollout.summary import summarise
-from sandmle.sandbox.base import SANDBOXES
+from sandmle.sandbox.base import SANDBOXES, open_sandbox
 from sandmle.tasks.corpus import Corpus
 from sandmle.train.codec import Codec
 from sandmle.train.collect import Collector, Rollout, Sampled, Sampler
@@ -62,7 +62,7 @@ def train_grpo(
     with _quiet():
         tokenizer, model = _load(config, corpus)
         codec = Codec(tokenizer)
-        sandbox = SANDBOXES.get(config.sandbox.backend)()
+        sandbox = open_sandbox(config.sandbox, config.concurrency)
         with folder.writing(config, corpus.root_hash, command), closing(sandbox):
             collector = Collector(config, rule, sandbox, codec, folder)
             trainer = make_trainer(collector, corpus, model, tokenizer, out, progress=progress)

@@ -178,16 +178,17 @@ def _run(source: bytes, script: str) -> NoReturn:
 
 def _renew(script: str) -> types.ModuleType:
     """Put back what differs between this process and a fresh interpreter."""
-    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r")), "utf-8")
+    stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r")), "utf-8")
+    for name in ("stdin", "__stdin__"):
+        setattr(sys, name, stdin)
     for name, descriptor, errors in (
         ("stdout", 1, "surrogateescape"),
         ("stderr", 2, "backslashreplace"),
     ):
         raw = io.FileIO(descriptor, "w", closefd=False)  # unbuffered: text survives a crash
-        stream = io.TextIOWrapper(raw, "utf-8", errors, newline="\n", write_through=True)  # type: ignore[arg-type]
+        stream = io.TextIOWrapper(raw, "utf-8", errors, newline="\n", write_through=True)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
-    sys.__stdin__ = sys.stdin
     faulthandler.enable(2)
     atexit._clear()  # of modules that were imported for everyone
     weakref.finalize._registry.clear()  # type: ignore[attr-defined]

@@ -117,8 +117,8 @@ def program(internet: bool, netlink: bool) -> bytes:
         code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
     for numbers in _ABSENT.values():
         code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERROR | errno.ENOSYS)]
-    for numbers in _REFUSED.values():
-        number = numbers[column]
+    for refused in _REFUSED.values():
+        number = refused[column]
         if number is not None:
             code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
     code += [
