@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """What scripts of data scientists do must work inside, and give what a fresh interpreter gives."""
 
 from collections.abc import Iterator

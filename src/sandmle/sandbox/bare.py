@@ -104,6 +104,12 @@ class BareWorkspace:
             streams.release()
             return _watch(self._process, streams, self._limits)
 
+    def stop(self) -> None:
+        """End the program that runs."""
+        process = self._process
+        if process is not None and process.returncode is None:
+            _kill_group(process.pid)
+
     def read(self, name: str, limit: int) -> bytes:
         """Read a file that the code has written, without following links."""
         return safe_read(self.work, name, limit)
@@ -119,8 +125,7 @@ class BareWorkspace:
     def close(self) -> None:
         """End what is running and remove the folder, whatever the code has made of it."""
         self._sandbox.forget(self)
-        if self._process is not None and self._process.returncode is None:
-            _kill_group(self._process.pid)
+        self.stop()
         for _ in range(_ATTEMPTS):  # a survivor may still be writing into it
             with suppress(OSError):
                 places.remove(str(self._root))

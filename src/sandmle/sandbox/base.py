@@ -22,6 +22,10 @@ class Workspace(Protocol):
         """Run Python source as a program, with the workspace as its working directory."""
         ...
 
+    def stop(self) -> None:
+        """End the program that runs, from another thread; nothing if none does."""
+        ...
+
     def read(self, name: str, limit: int) -> bytes:
         """Read a plain file of at most `limit` bytes, as `files.safe_read` does."""
         ...

@@ -182,6 +182,12 @@ class ConfinedWorkspace:
                 return ExecResult(status="infra", stderr="the workspace was closed")
             return self._sandbox.execute(self, code)
 
+    def stop(self) -> None:
+        """End the program that runs."""
+        worker = self.worker
+        if worker is not None:
+            worker.stop()
+
     def read(self, name: str, limit: int) -> bytes:
         """Read a file that the code has written, without following links."""
         return self.keeper.read(self._name, name, limit)
@@ -199,8 +205,7 @@ class ConfinedWorkspace:
         if self._closed:
             return
         self._closed = True
-        if self.worker is not None:
-            self.worker.stop()
+        self.stop()
         with self._running, suppress(SandboxError):
             self.keeper.close_workspace(self._name)
 

@@ -39,7 +39,7 @@ class Wire:
         socket.send_fds(self.socket, [json.dumps(message).encode()], descriptors)
 
     def receive(self) -> tuple[Message, list[int]]:
-        """Wait for a message; its descriptors are the receiver's to close. `EOFError` at the end."""
+        """Wait for a message, whose descriptors the receiver must close; `EOFError` at the end."""
         data, descriptors, _, _ = socket.recv_fds(
             self.socket, MAX_MESSAGE, MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
         )
