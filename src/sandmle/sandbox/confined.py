@@ -32,13 +32,19 @@ _CLOSED = ExecResult(status="infra", stderr="the sandbox was closed")
 class Confined:
     """A keeper and up to `workers` workers in the first of `candidates` that works here.
 
+    With `ahead` a worker makes the next execution ready while nobody waits for it.
     Raises `SandboxError` if none does.
     """
 
     def __init__(
-        self, name: str, candidates: Sequence[Mode], section: SandboxSection, workers: int
+        self,
+        name: str,
+        candidates: Sequence[Mode],
+        section: SandboxSection,
+        workers: int,
+        ahead: bool = True,
     ) -> None:
-        self._cold = name == "cold"
+        self._cold, self._ahead = name == "cold", ahead
         self._preload = () if self._cold else modules(section.preload)
         self._counter = itertools.count()
         self._lock = threading.Lock()
@@ -132,7 +138,7 @@ class Confined:
             raise Refused(objection)
         while True:
             try:
-                keeper = Keeper(mode, self._preload, self._cold)
+                keeper = Keeper(mode, self._preload, self._cold, self._ahead)
                 break
             except Threaded as error:
                 name = str(error)
@@ -141,6 +147,8 @@ class Confined:
         if not mode.namespaces and not keeper.facts["landlock"]:
             keeper.close()
             raise Refused("this kernel has no Landlock")
+        for name, why in keeper.facts["failed"].items():
+            _log.warning("sandbox.preload: %s cannot be imported: %s", name, why)
         self._keeper = keeper
         try:
             trial = ConfinedWorkspace(self, keeper, "trial", {}, Limits(wall_s=60))

@@ -46,7 +46,7 @@ class Keeper:
     Raises `Refused` where the mode cannot work, and `Threaded`.
     """
 
-    def __init__(self, mode: Mode, preload: Sequence[str], cold: bool) -> None:
+    def __init__(self, mode: Mode, preload: Sequence[str], cold: bool, ahead: bool = True) -> None:
         self.mode = mode
         self._lock = threading.Lock()
         self._placing = threading.Lock()  # storing files takes several messages
@@ -68,7 +68,7 @@ class Keeper:
             theirs.close()
             try:
                 self._wire.socket.send(os.fsencode(Path(__file__).parents[2]))
-                self._wire.send(self._configuration(preload, cold))
+                self._wire.send(self._configuration(preload, cold) | {"ahead": ahead})
                 self.facts, _ = self._wire.receive()
             except (EOFError, OSError):
                 errors.seek(0)
@@ -99,7 +99,6 @@ class Keeper:
             "gpus": modes.gpu_names(),
             "preload": list(preload),
             "cold": cold,
-            "ahead": True,
         }
 
     def request(

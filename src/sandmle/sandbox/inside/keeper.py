@@ -12,7 +12,6 @@ import os
 import select
 import signal
 import socket
-import sys
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -105,8 +104,10 @@ class Keeper:
         for name in self.config["preload"]:
             try:
                 importlib.import_module(name)
+            except ModuleNotFoundError:
+                continue
             except Exception as error:
-                failed[name] = str(error)
+                failed[name] = f"{type(error).__name__}: {error}"
             if processes.threads() > 1:
                 return {"threaded": name}
         gc.collect()
@@ -121,7 +122,6 @@ class Keeper:
             "failed": failed,
             "landlock": landlock.abi(),
             "seccomp": seccomp.supported(),
-            "modules": len(sys.modules),
         }
 
     def _reap(self) -> None:

@@ -85,8 +85,9 @@ def _attach(out: int, err: int, wire: Wire) -> None:
 
 def _confine(config: Message, request: Message, folders: dict[str, str]) -> None:
     """Take away whatever the program shall not have; the order matters."""
-    linux.drop_bounding_set()
+    Path("/proc/self/oom_score_adj").write_text("1000")  # should memory run out, this goes first
     if config["switch_user"]:
+        linux.drop_bounding_set()
         owner = os.stat(folders["work"]).st_uid
         os.setgroups([])
         os.setresgid(owner, owner, owner)
@@ -96,6 +97,7 @@ def _confine(config: Message, request: Message, folders: dict[str, str]) -> None
         # of its own, so that its processes are counted apart from all others of this user
         linux.unshare(linux.NEWUSER)
         linux.map_ids(_INSIDE_ID, _INSIDE_ID, _INSIDE_ID)
+        linux.drop_bounding_set()
     _limit(config, request)
     os.umask(0o022)
     os.chdir(folders["work"])

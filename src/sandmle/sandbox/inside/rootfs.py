@@ -169,7 +169,7 @@ def enter_workspace(
     `trees` maps a folder's name in the workspace to the key of its files; `script` is a descriptor.
     """
     root, uid = f"{WORKSPACES}/{name}", os.lstat(f"{WORKSPACES}/{name}/work").st_uid
-    linux.tmpfs(RUN, 16 * _MB, 16, 0o755)
+    linux.tmpfs(RUN, os.fstat(script).st_size + _MB, 16, 0o755)
     places.copy(script, f"{RUN}/{places.SCRIPT}")
     Path(f"{RUN}/passwd").write_text(f"agent:x:{uid}:{uid}::{HOME}:/bin/sh\n")
     linux.tmpfs(SHARED_MEMORY, shared_memory, 4096, 0o1777)
