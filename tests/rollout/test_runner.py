@@ -42,7 +42,7 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def config(tasks: Path, *overrides: str) -> Config:
-    return load_config(None, [f"corpus.path='{tasks}'", *overrides])
+    return load_config(None, [f"corpus.path='{tasks}'", "sandbox.preload=none", *overrides])
 
 
 def rewards(out: Path) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ import pytest
 from sandmle.config import SandboxSection
 from sandmle.errors import SandboxError, TaskError
 from sandmle.files import UnsafeFile
-from sandmle.sandbox.base import Sandbox, Workspace, open_sandbox
+from sandmle.sandbox.base import Sandbox, Workspace, open_sandbox, save
 from sandmle.types import Limits
 
 
@@ -269,11 +269,28 @@ def test_private_files_are_shown_only_where_they_are_asked_for(
     assert ours.list() == []
 
 
-def test_what_a_program_wrote_can_be_taken_out(workspace: Workspace) -> None:
+def test_what_a_program_wrote_can_be_taken_out(workspace: Workspace, tmp_path: Path) -> None:
     workspace.run("import os; os.makedirs('out/a'); open('out/a/b.bin', 'wb').write(b'\\0\\1')")
-    assert [(name, workspace.read(name, 10)) for name in workspace.list()] == [
-        ("out/a/b.bin", b"\0\1")
-    ]
+    assert save(workspace, tmp_path / "taken", 2) == ["out/a/b.bin"]
+    assert (tmp_path / "taken" / "out" / "a" / "b.bin").read_bytes() == b"\0\1"
+
+
+@pytest.mark.parametrize(
+    ("code", "fault"),
+    [
+        ("open('b', 'w').write('x' * 11)", "'b' is larger than the limit"),
+        ("open('b', 'w').write('x' * 6); open('c', 'w').write('x' * 5)", "'c' is larger"),
+        ("import os; open('b', 'w'); os.symlink('/etc/passwd', 'c')", "'c' is a link"),
+        ("import os; open('b', 'w'); os.link('b', 'c')", "'b' has 2 hard links"),
+    ],
+)
+def test_what_is_not_plain_is_not_taken_out(
+    workspace: Workspace, tmp_path: Path, code: str, fault: str
+) -> None:
+    assert workspace.run(code).status == "ok"
+    with pytest.raises(UnsafeFile, match=fault):
+        save(workspace, tmp_path / "taken", 10)
+    assert not (tmp_path / "taken").exists()
 
 
 def test_many_public_files_arrive_whole(any_sandbox: Sandbox, tmp_path: Path) -> None:

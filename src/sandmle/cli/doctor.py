@@ -6,12 +6,15 @@ import platform
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
 from sandmle.cli.options import AsJson
 from sandmle.cli.output import emit, table
+
+if TYPE_CHECKING:
+    from sandmle.types import Isolation
 
 _NEEDED = ("sandmle", "numpy", "pandas", "scipy", "scikit-learn")
 _FOR_TRAINING = ("torch", "transformers", "trl")
@@ -70,8 +73,15 @@ def _sandboxes() -> list[Fact]:
         with tempfile.TemporaryDirectory() as folder:
             result = sandbox.open(Path(folder), Limits(wall_s=20)).run("print(6 * 7)")
         sandbox.close()
-        gaps = [k for k, v in sandbox.isolation.model_dump().items() if v is False]
         works = result.stdout == "42\n"
-        detail = f"leaves open: {', '.join(gaps)}" if works else result.stderr.strip()[-200:]
+        detail = _describe(name, sandbox.isolation) if works else result.stderr.strip()[-200:]
         facts.append(Fact(f"sandbox {name}", works, detail))
     return facts
+
+
+def _describe(name: str, isolation: "Isolation") -> str:
+    """Say what a sandbox is here, what it leaves open, and why it is not a stronger one."""
+    gaps = [guarantee for guarantee, held in isolation.model_dump().items() if held is False]
+    mode = "" if isolation.mode == name else f"{isolation.mode}; "
+    reasons = "".join(f"; not {other}: {why}" for other, why in isolation.refused.items())
+    return f"{mode}leaves open: {', '.join(gaps) or 'nothing'}{reasons}"

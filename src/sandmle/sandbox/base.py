@@ -64,6 +64,24 @@ class Sandbox(Protocol):
         ...
 
 
+def save(workspace: Workspace, folder: Path, limit: int) -> list[str]:
+    """Copy what a program has written to a folder of the host, for scripts that make files.
+
+    Returns the paths, relative to `folder`. Raises `UnsafeFile` if one of them is a link or
+    anything but a plain file, or if all together hold more than `limit` bytes; nothing is written
+    then.
+    """
+    found: dict[str, bytes] = {}
+    for name in workspace.list():
+        found[name] = workspace.read(name, limit)
+        limit -= len(found[name])
+    for name, data in found.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return list(found)
+
+
 class SandboxFactory(Protocol):
     """Makes a sandbox, or raises `SandboxError` where it cannot work."""
 

@@ -61,11 +61,7 @@ class Confined:
                 continue
             break
         else:
-            reasons = "; ".join(f"{mode}: {why}" for mode, why in refused.items())
-            raise SandboxError(
-                f"no confinement works here ({reasons}); the sandbox 'bare' runs code "
-                "unconfined: choose it only for code that you would run yourself"
-            )
+            raise SandboxError(_no_way(name, refused))
         label = f"cold, {mode.name}" if self._cold else mode.name
         facts = self._keeper.facts
         self.isolation: Isolation = modes.isolation(
@@ -216,6 +212,16 @@ class ConfinedWorkspace:
         self.stop()
         with self._running, suppress(SandboxError):
             self.keeper.close_workspace(self._name)
+
+
+def _no_way(name: str, refused: dict[str, str]) -> str:
+    reasons = "; ".join(f"{mode}: {why}" for mode, why in refused.items())
+    if name in refused:
+        return f"the sandbox {name} does not work here: {refused[name]}"
+    return (
+        f"no confinement works here ({reasons}); the sandbox 'bare' runs code unconfined: "
+        "choose it only for code that you would run yourself"
+    )
 
 
 def _make(name: str, section: SandboxSection, workers: int) -> Confined:

@@ -5,6 +5,7 @@ import secrets
 import sys
 import sysconfig
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import NamedTuple
@@ -106,11 +107,15 @@ def spared(shown: list[str], hidden: list[str]) -> list[str]:
 
 def exposed(path: Path) -> str | None:
     """Return the path by which agent code would see a folder, if it would."""
+    real = os.path.realpath(path)
+    return next((one for one in _shown() if _is_below(real, one)), None)
+
+
+@cache
+def _shown() -> tuple[str, ...]:
     from sandmle.sandbox.inside.rootfs import SYSTEM
 
-    real = os.path.realpath(path)
-    shown = [*SYSTEM, *interpreter_paths()]
-    return next((one for one in shown if _is_below(real, os.path.realpath(one))), None)
+    return tuple(os.path.realpath(one) for one in (*SYSTEM, *interpreter_paths()))
 
 
 def free_uid() -> int:
