@@ -124,7 +124,7 @@ def test_kill_9_and_resume(tasks: Path, tmp_path: Path) -> None:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    run_rollout(config(tasks, "group=6"), out)
+    run_rollout(config(tasks, "group=6", "sandbox.workers=1"), out)
     assert len(path.read_text().splitlines()) == 12, "every episode once"
     assert sorted(set(rewards(out).values())) == [0.7, 1.0]
 
@@ -135,6 +135,7 @@ def test_kill_9_and_resume(tasks: Path, tmp_path: Path) -> None:
         ("group=3", "another group"),
         ("env.max_turns=5", "another env"),
         ("seed=1", "another seed"),
+        ("sandbox.limits.wall_s=5", "another sandbox"),
     ],
 )
 def test_another_run_is_not_mixed_in(

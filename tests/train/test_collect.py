@@ -114,9 +114,7 @@ def test_a_timeout_is_masked_whole_and_has_no_reward(collector, tokenizer, corpu
 def test_an_infrastructure_failure_is_masked_like_a_timeout(
     collector, tokenizer, corpus, monkeypatch
 ) -> None:
-    import sys
-
-    monkeypatch.setattr(sys, "executable", "/nonexistent/python")
+    monkeypatch.setattr("sandmle.sandbox.worker.GRACE_S", -100.0)  # too late before it began
     _, rollouts = play(collector, tokenizer, corpus, ["good"])
     assert rollouts[0].trajectory.stop_reason == "infra_error"
     batch = to_batch(rollouts)

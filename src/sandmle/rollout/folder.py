@@ -137,7 +137,8 @@ class RunFolder:
 def _essence(config: dict[str, Any]) -> dict[str, Any]:
     """Return what two parts of one run must have in common."""
     corpus = {key: value for key, value in config["corpus"].items() if key != "path"}
-    return {**config, "corpus": corpus, "concurrency": None}
+    sandbox = {key: config["sandbox"][key] for key in ("backend", "limits")}
+    return {**config, "corpus": corpus, "sandbox": sandbox, "concurrency": None}
 
 
 def key_text(key: EpisodeKey) -> str:
