@@ -26,6 +26,10 @@ from sandmle.types import ExecResult, Isolation, Limits
 INODES = 4096
 _log = logging.getLogger("sandmle")
 _MB = 1_000_000
+# also starts the interpreter anew: one that the program's user cannot read is found out
+_TRIAL = (
+    "import subprocess, sys\nsubprocess.run([sys.executable, '-c', 'print(6 * 7)'], check=True)"
+)
 _CLOSED = ExecResult(status="infra", stderr="the sandbox was closed")
 
 
@@ -148,7 +152,7 @@ class Confined:
         self._keeper = keeper
         try:
             trial = ConfinedWorkspace(self, keeper, "trial", {}, Limits(wall_s=60))
-            result = trial.run("print(6 * 7)")
+            result = trial.run(_TRIAL)
             trial.close()
         except SandboxError as error:
             keeper.close()

@@ -1,7 +1,6 @@
 """The harness's side of a keeper: starts it, puts files into it, asks it for things."""
 
 import hashlib
-import json
 import os
 import shutil
 import stat
@@ -16,12 +15,11 @@ from pathlib import Path
 from sandmle.errors import SandboxError, TaskError
 from sandmle.files import UnsafeFile, read_limited
 from sandmle.sandbox import modes
-from sandmle.sandbox.inside.wire import MAX_DESCRIPTORS, MAX_MESSAGE, Message, Wire, close_all
+from sandmle.sandbox.inside.wire import MAX_DESCRIPTORS, Message, Wire, close_all
 from sandmle.sandbox.modes import Mode
 
 MAX_PUBLIC_BYTES = 2_000_000_000
 _BATCH = MAX_DESCRIPTORS // 2
-_NAMES_BYTES = MAX_MESSAGE // 3
 _FRESH_NS = 1_000_000_000
 _END_S = 2.0
 # the package's folder comes through the connection: a command line can be read from inside
@@ -51,6 +49,7 @@ class Keeper:
         self._lock = threading.Lock()
         self._placing = threading.Lock()  # storing files takes several messages
         self.folder = None if mode.namespaces else Path(tempfile.mkdtemp(prefix="sandmle-"))
+        configuration = self._configuration(preload, cold) | {"ahead": ahead}
         self._wire, theirs = Wire.pair()
         env = modes.environment()
         if self.folder is not None:
@@ -68,7 +67,7 @@ class Keeper:
             theirs.close()
             try:
                 self._wire.socket.send(os.fsencode(Path(__file__).parents[2]))
-                self._wire.send(self._configuration(preload, cold) | {"ahead": ahead})
+                self._wire.send(configuration)
                 self.facts, _ = self._wire.receive()
             except (EOFError, OSError):
                 errors.seek(0)
@@ -175,9 +174,7 @@ class Keeper:
 
     def list(self, name: str) -> list[str]:
         """Return the paths of the files in a workspace."""
-        _, (handle,) = self.request(do="list", name=name)
-        with os.fdopen(handle, "rb") as stream:
-            found: list[str] = json.load(stream)
+        found: list[str] = self.request(do="list", name=name)[0]["names"]
         return found
 
     def close(self) -> None:

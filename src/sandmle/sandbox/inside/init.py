@@ -69,7 +69,7 @@ def _prepare(config: Message, network: bool) -> tuple[Wire, int]:
     ours, theirs = Wire.pair()
     pid = os.fork()
     if pid == 0:
-        program.main(theirs, config)
+        program.main(theirs, config, network)
     theirs.close()
     return ours, pid
 

@@ -7,7 +7,6 @@ nothing of one workspace can be found in the memory of another's programs.
 
 import gc
 import importlib
-import json
 import os
 import select
 import signal
@@ -117,6 +116,11 @@ class Keeper:
             "data": processes.data_segment(),
             "memory": memory.own if memory else 0,
         }
+        self.config["filters"] = [
+            seccomp.program(internet=self.namespaces or network, netlink=network)
+            for network in (False, True)
+            if seccomp.supported()
+        ]
         return {
             "ready": True,
             "failed": failed,
@@ -225,13 +229,8 @@ class Keeper:
         return {}, [safe_open(work, request["file"])]
 
     def _do_list(self, request: Message, descriptors: list[int]) -> tuple[Message, list[int]]:
-        """Return a descriptor of the list of files: it may be longer than a message."""
-        found = places.names(f"{self._workspace_root}/{request['name']}/work")
-        handle = os.memfd_create("names", os.MFD_CLOEXEC)
-        with os.fdopen(os.dup(handle), "w", encoding="utf-8") as stream:
-            json.dump(found, stream)
-        os.lseek(handle, 0, os.SEEK_SET)
-        return {}, [handle]
+        """Return the paths of what a program has written."""
+        return {"names": places.names(f"{self._workspace_root}/{request['name']}/work")}, []
 
 
 class _Tree:

@@ -19,6 +19,7 @@ import threading
 import traceback
 import types
 import weakref
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -40,15 +41,16 @@ _ABOUT_MACHINE = (
 )
 
 
-def main(wire: Wire, config: Message) -> NoReturn:
+def main(wire: Wire, config: Message, network: bool) -> NoReturn:
     """Wait for a script, confine this process, run it."""
     try:
+        rules = _rules(config, network)
         request, descriptors = wire.receive()
         folders = _folders(config, request)
         script = f"{folders['work']}/{places.SCRIPT}"
         source = Path(f"/proc/self/fd/{descriptors[0]}").read_bytes()
-        _attach(descriptors[1], descriptors[2], wire)
-        _confine(config, request, folders)
+        _attach(descriptors[1], descriptors[2], wire, rules)
+        _confine(config, request, folders, rules)
         _set_environment(config, request, folders)
     except EOFError:
         os._exit(0)
@@ -68,22 +70,36 @@ def _folders(config: Message, request: Message) -> dict[str, str]:
     return {part: f"{root}/{part}" for part in places.PARTS}
 
 
-def _attach(out: int, err: int, wire: Wire) -> None:
+def _rules(config: Message, network: bool) -> landlock.Ruleset:
+    """Allow what every program may do; made before there is one."""
+    rules = landlock.Ruleset(tcp=config["namespaces"] or network)
+    rules.write(rootfs.WRITABLE_DEVICES)
+    if config["namespaces"]:
+        rules.read(["/"])
+    else:
+        rules.read([*rootfs.SYSTEM, *config["readable"], *rootfs.RANDOM_DEVICES])
+        rules.read(f"/proc/{os.getpid()}/{name}" for name in _OWN)
+        rules.read(_ABOUT_MACHINE)
+        rules.list(config["listable"])
+    return rules
+
+
+def _attach(out: int, err: int, wire: Wire, rules: landlock.Ruleset) -> None:
     """Connect the standard streams; no other descriptor stays open, and there is no terminal."""
     null = os.open("/dev/null", os.O_RDONLY)
     for place, descriptor in enumerate((null, out, err)):
         os.dup2(descriptor, place)
     for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) != wire.fileno():
-            try:
+        if int(name) > 2 and int(name) not in (wire.fileno(), rules.fileno()):
+            with suppress(OSError):  # the one that listed them
                 os.close(int(name))
-            except OSError:
-                continue  # the one that listed them
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _confine(config: Message, request: Message, folders: dict[str, str]) -> None:
+def _confine(
+    config: Message, request: Message, folders: dict[str, str], rules: landlock.Ruleset
+) -> None:
     """Take away whatever the program shall not have; the order matters."""
     Path("/proc/self/oom_score_adj").write_text("1000")  # should memory run out, this goes first
     if config["switch_user"]:
@@ -103,10 +119,15 @@ def _confine(config: Message, request: Message, folders: dict[str, str]) -> None
     os.chdir(folders["work"])
     linux.drop_capabilities()
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    _restrict_paths(config, request, folders)
-    if seccomp.supported():
-        inside = config["namespaces"] or request["network"]
-        seccomp.install(seccomp.program(internet=inside, netlink=request["network"]))
+    rules.write(folders.values())
+    if config["namespaces"]:
+        rules.write([rootfs.SHARED_MEMORY])
+    if request["gpus"]:
+        nodes = [*rootfs.GPU_CONTROL, *(f"nvidia{number}" for number in request["gpus"])]
+        rules.write(f"/dev/{node}" for node in nodes)
+    rules.enforce()
+    if config["filters"]:
+        seccomp.install(config["filters"][request["network"]])
 
 
 def _limit(config: Message, request: Message) -> None:
@@ -125,18 +146,6 @@ def _limit(config: Message, request: Message) -> None:
         hard = resource.getrlimit(name)[1]
         limit = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         resource.setrlimit(name, (limit, limit))
-
-
-def _restrict_paths(config: Message, request: Message, folders: dict[str, str]) -> None:
-    own = [*folders.values(), *rootfs.WRITABLE_DEVICES]
-    own += [f"/dev/nvidia{n}" for n in request["gpus"]] if request["gpus"] else []
-    own += [f"/dev/{name}" for name in rootfs.GPU_CONTROL] if request["gpus"] else []
-    if config["namespaces"]:
-        landlock.restrict(["/"], [], [*own, rootfs.SHARED_MEMORY], tcp=True)
-        return
-    readable = [*rootfs.SYSTEM, *config["readable"], "/dev/random", "/dev/urandom"]
-    readable += [f"/proc/{os.getpid()}/{name}" for name in _OWN] + list(_ABOUT_MACHINE)
-    landlock.restrict(readable, config["listable"], own, tcp=request["network"])
 
 
 def _set_environment(config: Message, request: Message, folders: dict[str, str]) -> None:

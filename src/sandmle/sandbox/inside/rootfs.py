@@ -32,6 +32,7 @@ SYSTEM = (
     "/etc/mime.types",
 )
 DEVICES = ("null", "zero", "full", "random", "urandom")
+RANDOM_DEVICES = ("/dev/random", "/dev/urandom")
 WRITABLE_DEVICES = tuple(f"/dev/{name}" for name in ("null", "zero", "full"))
 GPU_CONTROL = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-modeset")
 _LINKS = {"fd": "fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}

@@ -10,8 +10,10 @@ import socket
 from collections.abc import Sequence
 from typing import Any
 
-MAX_MESSAGE = 150_000
+MAX_MESSAGE = 100_000  # longer ones go through a file in memory
 MAX_DESCRIPTORS = 200
+
+_ELSEWHERE = b"the message is the first descriptor"
 
 Message = dict[str, Any]
 
@@ -36,7 +38,15 @@ class Wire:
 
     def send(self, message: Message, descriptors: Sequence[int] = ()) -> None:
         """Send a message with copies of the descriptors; `OSError` if nobody listens."""
-        socket.send_fds(self.socket, [json.dumps(message).encode()], descriptors)
+        data = json.dumps(message).encode()
+        if len(data) <= MAX_MESSAGE:
+            socket.send_fds(self.socket, [data], descriptors)
+            return
+        handle = os.memfd_create("message", os.MFD_CLOEXEC)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            socket.send_fds(self.socket, [_ELSEWHERE], [handle, *descriptors])
 
     def receive(self) -> tuple[Message, list[int]]:
         """Wait for a message, whose descriptors the receiver must close; `EOFError` at the end."""
@@ -46,6 +56,10 @@ class Wire:
         if not data:
             close_all(descriptors)
             raise EOFError("the other side is gone")
+        if data == _ELSEWHERE:
+            with os.fdopen(descriptors.pop(0), "rb") as stream:
+                stream.seek(0)
+                data = stream.read()
         message: Message = json.loads(data)
         return message, descriptors
 
