@@ -5,6 +5,7 @@ In a pid namespace it is pid 1: it cannot be killed from below, and when it ends
 
 import fcntl
 import os
+import resource
 import select
 import signal
 import socket
@@ -111,15 +112,27 @@ def _watch(pid: int, wire: Wire, config: Message, limit: int) -> Message:
         status, largest = _reap(pid)
         if status is not None:
             code = os.waitstatus_to_exitcode(status)
-            return {"code": code, "peak": max(peak, largest - base)}
+            return _end(config) | {"code": code, "peak": max(peak, largest - base)}
         if any(descriptor == wire.fileno() for descriptor, _ in ready):
             raise EOFError
         used = _memory(config, base)
         peak = max(peak, used)
         if used > limit:
-            if not config["namespaces"]:
-                processes.sweep(os.getpid())
-            return {"code": -signal.SIGKILL, "oom": True, "peak": peak}
+            return _end(config) | {"code": -signal.SIGKILL, "oom": True, "peak": peak}
+
+
+def _end(config: Message) -> Message:
+    """End all that is left and wait until it is dead; returns what everything has cost."""
+    if config["namespaces"]:
+        with suppress(ProcessLookupError):
+            os.kill(-1, signal.SIGKILL)  # all of this pid namespace but this process
+        with suppress(ChildProcessError):
+            while True:  # orphans have become children of this process
+                os.waitpid(-1, 0)
+    else:
+        processes.sweep(os.getpid())
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"cpu_s": usage.ru_utime + usage.ru_stime}
 
 
 def _reap(pid: int) -> tuple[int | None, int]:

@@ -17,7 +17,16 @@ from pathlib import Path
 from typing import NoReturn
 
 from sandmle.files import UnsafeFile, safe_open
-from sandmle.sandbox.inside import landlock, linux, places, processes, rootfs, seccomp, worker
+from sandmle.sandbox.inside import (
+    interpreter,
+    landlock,
+    linux,
+    places,
+    processes,
+    rootfs,
+    seccomp,
+    worker,
+)
 from sandmle.sandbox.inside.wire import Message, Wire, close_all
 
 _TICK_MS = 1000
@@ -109,6 +118,7 @@ class Keeper:
                 failed[name] = f"{type(error).__name__}: {error}"
             if processes.threads() > 1:
                 return {"threaded": name}
+        interpreter.settle()
         gc.collect()
         gc.freeze()
         memory = processes.memory("self")

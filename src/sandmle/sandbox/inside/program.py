@@ -3,27 +3,16 @@
 What was imported before the fork is there at once; all else is as in a fresh interpreter.
 """
 
-import atexit
-import builtins
-import faulthandler
-import importlib.machinery
-import io
-import linecache
 import os
-import random
 import resource
 import signal
 import sys
-import tempfile
-import threading
 import traceback
-import types
-import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
-from sandmle.sandbox.inside import landlock, linux, places, rootfs, seccomp
+from sandmle.sandbox.inside import interpreter, landlock, linux, places, rootfs, seccomp
 from sandmle.sandbox.inside.wire import Message, Wire
 
 _OPEN_FILES = 1024
@@ -45,13 +34,16 @@ def main(wire: Wire, config: Message, network: bool) -> NoReturn:
     """Wait for a script, confine this process, run it."""
     try:
         rules = _rules(config, network)
+        if not config["cold"]:
+            interpreter.freshen()
+        _set_environment(config, network)
         request, descriptors = wire.receive()
         folders = _folders(config, request)
         script = f"{folders['work']}/{places.SCRIPT}"
         source = Path(f"/proc/self/fd/{descriptors[0]}").read_bytes()
         _attach(descriptors[1], descriptors[2], wire, rules)
         _confine(config, request, folders, rules)
-        _set_environment(config, request, folders)
+        _finish_environment(config, request, folders)
     except EOFError:
         os._exit(0)
     except BaseException:
@@ -60,7 +52,7 @@ def main(wire: Wire, config: Message, network: bool) -> NoReturn:
     wire.close()  # the sign that it runs; from here on nothing is ours
     if config["cold"]:
         os.execv(sys.executable, [sys.executable, script])
-    _run(source, script)
+    interpreter.run(source, script)
 
 
 def _folders(config: Message, request: Message) -> dict[str, str]:
@@ -148,103 +140,15 @@ def _limit(config: Message, request: Message) -> None:
         resource.setrlimit(name, (limit, limit))
 
 
-def _set_environment(config: Message, request: Message, folders: dict[str, str]) -> None:
+def _set_environment(config: Message, network: bool) -> None:
     os.environ.clear()
     os.environ.update(config["env"])
-    if not request["network"]:
+    if not network:
         os.environ.update(config["offline"])
-    os.environ.update(
-        HOME=folders["home"],
-        TMPDIR=folders["tmp"],
-        PWD=folders["work"],
-        USER="agent",
-        LOGNAME="agent",
-        CUDA_VISIBLE_DEVICES=",".join(config["gpus"].get(str(n), str(n)) for n in request["gpus"]),
-    )
+    os.environ.update(USER="agent", LOGNAME="agent")
 
 
-def _run(source: bytes, script: str) -> NoReturn:
-    """Execute the script as `__main__` and end the process as the interpreter would."""
-    leave, shut_down = os._exit, threading._shutdown  # type: ignore[attr-defined]
-    run_exit_functions = atexit._run_exitfuncs
-    main = _renew(script)
-    code = 0
-    try:
-        exec(compile(source, script, "exec", dont_inherit=True), main.__dict__)
-    except SystemExit as end:
-        code = _exit_code(end)
-    except BaseException as error:
-        code = 1
-        _show(error, script)
-    try:
-        shut_down()
-        run_exit_functions()
-        for stream in (sys.stdout, sys.stderr):
-            stream.flush()
-    except BaseException:
-        code = code or 120  # what the interpreter gives when it cannot end in order
-    finally:
-        leave(code & 255)
-
-
-def _renew(script: str) -> types.ModuleType:
-    """Put back what differs between this process and a fresh interpreter."""
-    stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r")), "utf-8")
-    for name in ("stdin", "__stdin__"):
-        setattr(sys, name, stdin)
-    for name, descriptor, errors in (
-        ("stdout", 1, "surrogateescape"),
-        ("stderr", 2, "backslashreplace"),
-    ):
-        raw = io.FileIO(descriptor, "w", closefd=False)  # unbuffered: text survives a crash
-        stream = io.TextIOWrapper(raw, "utf-8", errors, newline="\n", write_through=True)
-        setattr(sys, name, stream)
-        setattr(sys, f"__{name}__", stream)
-    faulthandler.enable(2)
-    atexit._clear()  # of modules that were imported for everyone
-    weakref.finalize._registry.clear()  # type: ignore[attr-defined]
-    atexit.register(weakref.finalize._exitfunc)  # type: ignore[attr-defined]
-    logging, multiprocessing = sys.modules.get("logging"), sys.modules.get("multiprocessing.util")
-    if logging is not None:
-        atexit.register(logging.shutdown)
-    if multiprocessing is not None:
-        atexit.register(multiprocessing._exit_function)
-    random.seed()
-    if "numpy.random" in sys.modules:
-        sys.modules["numpy.random"].seed()
-    if "joblib.parallel" in sys.modules:  # new interpreters for 100 rows take seconds to start
-        sys.modules["joblib.parallel"].DEFAULT_BACKEND = "threading"  # type: ignore[attr-defined]
-    tempfile.tempdir = None
-    linecache.clearcache()
-    for name in [name for name in sys.modules if name.partition(".")[0] == "sandmle"]:
-        del sys.modules[name]
-    sys.argv = [script]
-    sys.path[:] = [str(Path(script).parent), *sys.path]
-    main = types.ModuleType("__main__")
-    main.__dict__.update(
-        __file__=script,
-        __builtins__=builtins,
-        __cached__=None,
-        __loader__=importlib.machinery.SourceFileLoader("__main__", script),
-    )
-    sys.modules["__main__"] = main
-    return main
-
-
-def _exit_code(end: SystemExit) -> int:
-    if end.code is None or isinstance(end.code, int):
-        return end.code or 0
-    print(end.code, file=sys.stderr)
-    return 1
-
-
-def _show(error: BaseException, script: str) -> None:
-    """Print the traceback from the script's first line on, as its own hook would."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != script:
-        trace = trace.tb_next
-    error.__traceback__ = trace
-    try:
-        sys.excepthook(type(error), error, trace)
-    except BaseException:
-        traceback.print_exception(error)
+def _finish_environment(config: Message, request: Message, folders: dict[str, str]) -> None:
+    os.environ.update(HOME=folders["home"], TMPDIR=folders["tmp"], PWD=folders["work"])
+    gpus = [config["gpus"].get(str(number), str(number)) for number in request["gpus"]]
+    os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)

@@ -4,6 +4,7 @@ It sees no code and no output: their descriptors go through to the program.
 """
 
 import os
+import resource
 import select
 import signal
 import time
@@ -51,13 +52,23 @@ class Worker:
             if request["do"] == "stop":  # it had ended already
                 continue
             self.wire.send(self._run(request, descriptors))
+            self.end()
             if self.config["ahead"]:
                 self._standby = self._spawn(network=False)
 
     def end(self) -> None:
-        """End what waits or runs."""
-        if self._standby is not None:
-            self._finish(self._standby)
+        """End what waits or runs, or what is left of it."""
+        one, self._standby = self._standby, None
+        if one is None:
+            return
+        if not self.namespaces:
+            processes.sweep(one.pid)
+        with suppress(ProcessLookupError):
+            os.kill(one.pid, signal.SIGKILL)  # pid 1: the kernel ends the rest, and then it
+        one.wire.close()
+        os.waitpid(one.pid, 0)
+        if not self.namespaces:
+            processes.sweep(os.getpid())
 
     def _spawn(self, network: bool) -> Standby:
         ours, theirs = Wire.pair()
@@ -73,13 +84,11 @@ class Worker:
 
     def _run(self, request: Message, descriptors: list[int]) -> Message:
         """Run one program; every process of it is dead when this returns."""
-        if self._standby is not None and self._standby.network != request["network"]:
-            self._finish(self._standby)
-            self._standby = None
-        one = self._standby or self._spawn(request["network"])
-        self._standby = one
+        if self._standby is None or self._standby.network != request["network"]:
+            self.end()
+            self._standby = self._spawn(request["network"])
+        one = self._standby
         started = time.monotonic()
-        report: Message = {}
         try:
             one.wire.send(request, descriptors)
             close_all(descriptors)
@@ -87,8 +96,12 @@ class Worker:
         except (EOFError, OSError) as error:
             report = {"infra": f"the execution's first process is gone ({error})"}
         report["wall_s"] = time.monotonic() - started
-        self._standby = None
-        report["cpu_s"] = self._finish(one)
+        if "cpu_s" not in report:  # it could not end the rest by itself
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.end()
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+            report["cpu_s"] = user + system
         return report
 
     def _wait(self, one: Standby, deadline: float) -> Message:
@@ -104,15 +117,3 @@ class Worker:
             self.wire.receive()
             return {"stopped": True}
         return {"timeout": True}
-
-    def _finish(self, one: Standby) -> float:
-        """Kill an execution and wait until nothing of it is left; returns its CPU seconds."""
-        if not self.namespaces:
-            processes.sweep(one.pid)
-        with suppress(ProcessLookupError):
-            os.kill(one.pid, signal.SIGKILL)  # pid 1: the kernel ends the rest, and then it
-        one.wire.close()
-        usage = os.wait4(one.pid, 0)[2]
-        if not self.namespaces:
-            processes.sweep(os.getpid())
-        return float(usage.ru_utime + usage.ru_stime)
