@@ -121,6 +121,7 @@ class Keeper:
         interpreter.settle()
         gc.collect()
         gc.freeze()
+        linux.merge_pages()
         memory = processes.memory("self")
         self.config["base"] = {
             "data": processes.data_segment(),
