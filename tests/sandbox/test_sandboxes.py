@@ -154,6 +154,12 @@ def test_the_environment_holds_no_secret(workspace: Workspace, monkeypatch) -> N
     assert "OMP_NUM_THREADS" in result.stdout
 
 
+def test_only_the_gpus_that_were_given_are_named(any_sandbox: Sandbox, public: Path) -> None:
+    code = "import os; print(repr(os.environ['CUDA_VISIBLE_DEVICES']))"
+    assert any_sandbox.open(public, Limits()).run(code).stdout == "''\n"
+    assert any_sandbox.open(public, Limits(gpu=(3, 5))).run(code).stdout == "'3,5'\n"
+
+
 def test_nothing_of_ours_is_inherited(workspace: Workspace, tmp_path: Path) -> None:
     with (tmp_path / "canary.txt").open("w") as stream:
         os.set_inheritable(stream.fileno(), True)

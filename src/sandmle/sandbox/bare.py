@@ -151,7 +151,8 @@ class BareWorkspace:
 
     def _environment(self) -> dict[str, str]:
         own = {"HOME": str(self._root / "home"), "TMPDIR": str(self._root / "tmp")}
-        return environment() | own | ({} if self._limits.network else OFFLINE)
+        gpus = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, self._limits.gpu))}
+        return environment() | own | gpus | ({} if self._limits.network else OFFLINE)
 
 
 def _watch(process: subprocess.Popen[bytes], streams: Streams, limits: Limits) -> ExecResult:

@@ -160,6 +160,7 @@ def environment() -> dict[str, str]:
         "TORCHDYNAMO_DISABLE": "1",  # there is no compiler to wait for
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asks about GPUs without touching them
+        "CUDA_VISIBLE_DEVICES": "",  # what a fork must not inherit is not begun; see Limits.gpu
         **{f"{name}_NUM_THREADS": "1" for name in threads},
     }
 
