@@ -228,6 +228,13 @@ EXTRA = {
         "print(l.item() < 0.1, torch.cuda.is_available())",
         "True False",
     ),
+    "hub_without_network": (
+        ("transformers",),
+        "from transformers import AutoModel\nimport time\nt = time.time()\n"
+        "try:\n    AutoModel.from_pretrained('bert-base-uncased')\n"
+        "except OSError as e:\n    print('connect' in str(e), time.time() - t < 30)",
+        "True True",
+    ),
     "torch_compile": (
         ("torch",),
         "import torch\nf = torch.compile(lambda x: x * 2)\nprint(f(torch.ones(2)).tolist())",
