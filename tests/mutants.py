@@ -38,6 +38,9 @@ REPORTS = "grading/test_field_reports.py"
 TABLES = "test_rewards.py::test_tables"
 COLLECT = "train/test_collect.py"
 GRPO = "train/test_grpo.py"
+ATTACK = "redteam/test_redteam.py::test_attack"
+CONFINED = "sandbox/test_confined.py"
+INSIDE = "sandbox/test_inside.py"
 
 MUTANTS = [
     # --- schema and submission
@@ -254,6 +257,140 @@ MUTANTS = [
         "if abs(total - 1) > 1e-9:",
         "if total > 10:",
         "test_rewards.py::test_impossible_weights_are_refused",
+    ),
+    # --- sandbox
+    Mutant(
+        "a program keeps the machine's network",
+        "sandbox/inside/init.py",
+        "(0 if network else linux.NEWNET)",
+        "0",
+        f"{ATTACK}[tcp-to-the-harness]",
+    ),
+    Mutant(
+        "network is given or taken once and for all",
+        "sandbox/inside/worker.py",
+        'self._standby.network != request["network"]',
+        "False",
+        f"{INSIDE}::test_with_network_the_hosts_loopback_is_reached",
+    ),
+    Mutant(
+        "the workspaces of others stay in view",
+        "sandbox/inside/rootfs.py",
+        "    for path in (WORKSPACES, TREES):\n        linux.unmount(path)",
+        "    pass",
+        f"{ATTACK}[neighbours-files]",
+    ),
+    Mutant(
+        "the kernel's command line is shown",
+        "sandbox/inside/rootfs.py",
+        'MASKED = ("cmdline", ',
+        "MASKED = (",
+        f"{ATTACK}[kernel-command-line]",
+    ),
+    Mutant(
+        "no system call is refused",
+        "sandbox/inside/program.py",
+        'seccomp.install(config["filters"][request["network"]])',
+        "pass",
+        f"{ATTACK}[no-filter]",
+    ),
+    Mutant(
+        "paths are not restricted",
+        "sandbox/inside/program.py",
+        "    rules.enforce()\n",
+        "",
+        f"{ATTACK}[own-process-files]",
+    ),
+    Mutant(
+        "descriptors are inherited",
+        "sandbox/inside/program.py",
+        "if int(name) > 2 and int(name) not in (wire.fileno(), rules.fileno()):",
+        "if False:",
+        f"{ATTACK}[inherited-descriptors]",
+    ),
+    Mutant(
+        "processes are not limited",
+        "sandbox/inside/program.py",
+        '        (resource.RLIMIT_NPROC, request["processes"]),\n',
+        "",
+        f"{ATTACK}[many-processes]",
+    ),
+    Mutant(
+        "memory is not added up",
+        "sandbox/inside/init.py",
+        "if used > limit:",
+        "if False:",
+        f"{INSIDE}::test_memory_of_all_processes_is_added_up",
+    ),
+    Mutant(
+        "a workspace has room for any number of files",
+        "sandbox/inside/keeper.py",
+        'request["bytes"], inodes, 0o711',
+        'request["bytes"], 10**6, 0o711',
+        f"{ATTACK}[inode-fill]",
+    ),
+    Mutant(
+        "a workspace has room for any number of bytes",
+        "sandbox/inside/keeper.py",
+        'request["bytes"], inodes, 0o711',
+        "10**10, inodes, 0o711",
+        f"{ATTACK}[disk-fill]",
+    ),
+    Mutant(
+        "a link in place of the script is followed",
+        "sandbox/inside/places.py",
+        "if stat.S_ISREG(os.lstat",
+        "if stat.S_ISREG(os.stat",
+        f"{ATTACK}[script-is-a-link]",
+    ),
+    Mutant(
+        "the worker forgets the time",
+        "sandbox/inside/worker.py",
+        "poll.poll(left * 1000)",
+        "poll.poll()",
+        "sandbox/test_sandboxes.py::test_the_clock_is_ours",
+    ),
+    Mutant(
+        "every program draws the same random numbers",
+        "sandbox/inside/interpreter.py",
+        '        sys.modules["numpy.random"].seed()',
+        "        pass",
+        f"{CONFINED}::test_random_numbers_differ_between_runs_and_follow_a_seed",
+    ),
+    Mutant(
+        "a keeper with threads forks",
+        "sandbox/inside/keeper.py",
+        "if processes.threads() > 1:",
+        "if False:",
+        f"{CONFINED}::test_a_module_that_starts_a_thread_is_left_out",
+    ),
+    Mutant(
+        "a keeper that died is not replaced",
+        "sandbox/confined.py",
+        "if not self._keeper.alive:",
+        "if False:",
+        f"{CONFINED}::test_a_keeper_that_died_is_replaced_and_its_workspaces_are_lost",
+    ),
+    Mutant(
+        "a missing promise does not stop the start",
+        "sandbox/base.py",
+        "    if missing:",
+        "    if False:",
+        f"{CONFINED}::test_a_guarantee_that_is_missing_stops_the_start",
+    ),
+    Mutant(
+        "a lost worker counts as the program's failure",
+        "sandbox/confined.py",
+        'ExecResult(status="infra", stderr=str(error))',
+        'ExecResult(status="killed", stderr=str(error))',
+        f"{CONFINED}::test_a_worker_that_dies_under_a_program_is_our_failure",
+    ),
+    Mutant(
+        "two programs run in one workspace at once",
+        "sandbox/confined.py",
+        "        with self._running:\n            if self._closed:",
+        "        with suppress():\n            if self._closed:",
+        f"{CONFINED}::test_two_programs_in_one_workspace_follow_each_other",
     ),
     # --- masks
     Mutant(
