@@ -274,13 +274,6 @@ MUTANTS = [
         f"{INSIDE}::test_with_network_the_hosts_loopback_is_reached",
     ),
     Mutant(
-        "the workspaces of others stay in view",
-        "sandbox/inside/rootfs.py",
-        "    for path in (WORKSPACES, TREES):\n        linux.unmount(path)",
-        "    pass",
-        f"{ATTACK}[neighbours-files]",
-    ),
-    Mutant(
         "the kernel's command line is shown",
         "sandbox/inside/rootfs.py",
         'MASKED = ("cmdline", ',
@@ -335,13 +328,6 @@ MUTANTS = [
         'request["bytes"], inodes, 0o711',
         "10**10, inodes, 0o711",
         f"{ATTACK}[disk-fill]",
-    ),
-    Mutant(
-        "a link in place of the script is followed",
-        "sandbox/inside/places.py",
-        "if stat.S_ISREG(os.lstat",
-        "if stat.S_ISREG(os.stat",
-        f"{ATTACK}[script-is-a-link]",
     ),
     Mutant(
         "the worker forgets the time",

@@ -115,7 +115,7 @@ def safe_read(root: Path, name: str, limit: int, only_name: bool = True) -> byte
 def safe_open(root: Path, name: str, only_name: bool = True) -> int:
     """Open a file as `safe_read` does and return its descriptor, for `read_limited`."""
     parts = Path(name).parts
-    if not parts or Path(name).is_absolute() or ".." in parts:
+    if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name:
         raise UnsafeFile(f"{name!r} is not a path below the workspace")
     folder = -1
     try:

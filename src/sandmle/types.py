@@ -298,7 +298,8 @@ class Isolation(Record):
     """What a sandbox guarantees on this machine, and why each stronger mode was refused.
 
     `fs_hidden`: nothing but the workspace and the interpreter can be read; `fs_absent`: nor can it
-    be told that it exists; `net`: no network; `kill_all`: nothing outlives an execution; `signals`:
+    be told that it exists; `net`: no network; `sockets`: no socket of another process in the file
+    system either; `kill_all`: nothing outlives an execution; `signals`:
     none reach other processes; `memory_limit`, `process_limit`, `disk_quota`: bounded for all of an
     execution's processes together; `landlock`: the kernel's version of it, 0 for none.
     """
@@ -308,6 +309,7 @@ class Isolation(Record):
     fs_hidden: bool = False
     fs_absent: bool = False
     net: bool = False
+    sockets: bool = False
     kill_all: bool = False
     signals: bool = False
     memory_limit: bool = False

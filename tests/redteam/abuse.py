@@ -528,6 +528,7 @@ ATTACKS = [
                 total += made
             print("GOT" if total >= 24_000 else "bounded:", total)
         """),
+        limits=QUICK.model_copy(update={"wall_s": 40}),
     ),
     Attack(
         name="inodes-again-and-again",
@@ -540,7 +541,6 @@ ATTACKS = [
         name="attributes",
         tries="Stores data in extended attributes of files instead of in files.",
         must="Attributes are bounded with the rest.",
-        needs="disk_quota",
         limits=QUICK.model_copy(update={"disk_mb": 8}),
         code="""
             total = 0

@@ -27,6 +27,7 @@ Guarantee = Literal[
     "fs_hidden",
     "fs_absent",
     "net",
+    "sockets",
     "kill_all",
     "memory_limit",
     "process_limit",

@@ -421,8 +421,8 @@ ATTACKS = [
         code="""
             for name in ("answer", "hidden", "public", "base"):
                 path = HOST[name]
-                attempt(f"chmod {name}", lambda: os.chmod(path, 0o777))
-                attempt(f"utime {name}", lambda: os.utime(path, (1, 1)))
+                # it may be told that this worked: whether it did, the arena sees
+                anyway(lambda: os.chmod(path, 0o777), lambda: os.utime(path, (1, 1)))
                 attempt(f"chown {name}", lambda: os.chown(path, os.getuid(), os.getgid()))
                 attempt(f"setxattr {name}", lambda: os.setxattr(path, "user.x", b"1"))
         """,

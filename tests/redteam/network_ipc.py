@@ -175,7 +175,7 @@ ATTACKS = [
         name="socket-in-a-folder",
         tries="Connects with the helper over Unix sockets in the file system, by several ways.",
         must="A daemon's socket on the host is out of reach.",
-        needs="net",
+        needs="sockets",
         code="""
             import socket
             def stream(path, kind=socket.SOCK_STREAM):
@@ -202,7 +202,7 @@ ATTACKS = [
         name="datagram-in-a-folder",
         tries="Sends the helper datagrams over a Unix socket in the file system, unconnected too.",
         must="Nothing can be sent to a daemon on the host.",
-        needs="net",
+        needs="sockets",
         code="""
             import socket
             path = HOST["doors"]["datagram"]
@@ -245,7 +245,7 @@ ATTACKS = [
         name="listening",
         tries="Listens on loopback and on an abstract socket for whoever may connect.",
         must="Nobody outside can be lured into the sandbox.",
-        needs="net",
+        needs="sockets",
         code=_listens,
         limits=QUICK,
     ),

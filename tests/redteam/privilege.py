@@ -431,7 +431,8 @@ ATTACKS = [
             for folder in (".", tempfile.gettempdir(), os.environ["HOME"]):
                 path = f"{folder}/id"
                 shutil.copy("/usr/bin/id", path)
-                anyway(lambda: os.chmod(path, 0o6755))
+                with open(path) as stream:
+                    anyway(lambda: os.fchmod(stream.fileno(), 0o6755))
                 cap = bytes.fromhex("0100000200000080000000000000000000000000")
                 attempt("capability", lambda: os.setxattr(path, "security.capability", cap))
                 done = subprocess.run([path], capture_output=True, text=True)

@@ -306,6 +306,7 @@ def test_a_crash_shows_where_it_was(inside: Sandbox, public: Path) -> None:
     assert "Segmentation fault" in result.stderr
     assert 'script.py", line 3' in result.stderr
     assert "Extension modules" not in result.stderr
+    assert result.stderr.count("File") == 2, "ctypes and the script"
 
 
 @pytest.mark.parametrize(

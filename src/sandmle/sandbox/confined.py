@@ -181,7 +181,7 @@ class ConfinedWorkspace:
         self._closed = False
         self._running = threading.Lock()  # two programs in one workspace would disturb each other
         trees = keeper.open(name, folders, limits.disk_mb * _MB, INODES)
-        self.place = {"name": name, "trees": trees}
+        self.place = {"name": name, "trees": trees, "inodes": INODES}
 
     def run(self, code: str) -> ExecResult:
         """Run `code` and wait for its end or for the limit; never raises for what it does."""

@@ -15,11 +15,14 @@ from pathlib import Path
 from sandmle.errors import SandboxError, TaskError
 from sandmle.files import UnsafeFile, read_limited
 from sandmle.sandbox import modes
+from sandmle.sandbox.inside.rootfs import HOME, TEMPORARY
 from sandmle.sandbox.inside.wire import MAX_DESCRIPTORS, Message, Wire, close_all
 from sandmle.sandbox.modes import Mode
 
 MAX_PUBLIC_BYTES = 2_000_000_000
 _BATCH = MAX_DESCRIPTORS // 2
+# /dev/shm is everybody's there; joblib would believe, from before, that it may use it
+_WITHOUT_SEMAPHORES = {"JOBLIB_MULTIPROCESSING": "0"}
 _FRESH_NS = 1_000_000_000
 _END_S = 2.0
 # the package's folder comes through the connection: a command line can be read from inside
@@ -51,10 +54,10 @@ class Keeper:
         self.folder = None if mode.namespaces else Path(tempfile.mkdtemp(prefix="sandmle-"))
         configuration = self._configuration(preload, cold) | {"ahead": ahead}
         self._wire, theirs = Wire.pair()
-        env = modes.environment()
+        env = configuration["env"] | {"HOME": HOME, "TMPDIR": TEMPORARY}
         if self.folder is not None:
             self.folder.chmod(0o711)
-            env = {**env, "HOME": str(self.folder), "TMPDIR": str(self.folder)}
+            env = env | {"HOME": str(self.folder), "TMPDIR": str(self.folder)}
         with tempfile.TemporaryFile() as errors:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _BOOT],
@@ -88,7 +91,7 @@ class Keeper:
         return {
             **self.mode._asdict(),
             "harness": os.getpid(),
-            "env": modes.environment(),
+            "env": modes.environment() | ({} if self.mode.namespaces else _WITHOUT_SEMAPHORES),
             "offline": modes.OFFLINE,
             "readable": readable,
             "listable": listable,

@@ -41,6 +41,8 @@ def objection(mode: Mode) -> str:
         return "needs Linux"
     if mode.switch_user and os.geteuid() != 0:
         return "needs root"
+    if not mode.namespaces and not mode.switch_user and os.geteuid() == 0:
+        return "root's own rights cannot be taken from a program in this way"
     return ""
 
 
@@ -56,6 +58,7 @@ def isolation(
         fs_hidden=True,
         fs_absent=mode.namespaces,
         net=mode.namespaces or seccomp,
+        sockets=mode.namespaces,
         kill_all=apart,
         signals=apart,
         memory_limit=True,

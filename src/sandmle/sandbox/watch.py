@@ -4,6 +4,7 @@ import os
 import re
 import selectors
 from contextlib import suppress
+from pathlib import Path
 from typing import Self
 
 from sandmle.sandbox.output import Capture
@@ -14,6 +15,9 @@ _BLOCK = 1 << 18
 _PIPE_BLOCKS = 16  # as much as a pipe can hold, and more
 # faulthandler names every compiled module that was imported, which helps nobody
 _MODULES = re.compile(r"\n+Extension modules: .*")
+_OUR_FRAMES = re.compile(
+    rf'  File "(?:{re.escape(str(Path(__file__).parent))}/|<string>", line 1 ).*\n'
+)
 
 
 class Streams:
@@ -86,4 +90,4 @@ class Streams:
     def texts(self) -> tuple[str, str]:
         """Return what was kept of output and error."""
         out, err = (one.text() for one in self._reading.values())
-        return out, _MODULES.sub("", err)
+        return out, _OUR_FRAMES.sub("", _MODULES.sub("", err))

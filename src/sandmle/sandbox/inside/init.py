@@ -18,6 +18,7 @@ from sandmle.sandbox.inside import linux, places, processes, program, rootfs
 from sandmle.sandbox.inside.wire import Message, Wire, close_all
 
 _TICK_MS = 30
+_SOCKET_BYTES = 425_984  # what the kernel keeps for one at most, twice net.core.wmem_max
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
 
@@ -30,10 +31,7 @@ def main(wire: Wire, config: Message, network: bool) -> NoReturn:
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         request, descriptors = wire.receive()
         if config["namespaces"]:
-            trees, memory = request["trees"], request["shared_memory"]
-            rootfs.enter_workspace(
-                request["name"], trees, descriptors[0], memory, config["readable"]
-            )
+            rootfs.enter_workspace(request, descriptors[0], config["readable"])
             rootfs.show_gpus(request["gpus"])
         else:
             _mend(f"{config['folder']}/workspaces/{request['name']}", request, descriptors[0])
@@ -83,6 +81,7 @@ def _raise_loopback() -> None:
 
 def _mend(root: str, request: Message, script: int) -> None:
     """Make the workspace usable again, whatever the last program did to it."""
+    os.chmod(root, 0o711)
     for part in places.PARTS:
         os.chmod(f"{root}/{part}", 0o700)
     work = f"{root}/work"
@@ -151,4 +150,5 @@ def _memory(config: Message, base: int) -> int:
     """Add up what the execution's processes use beyond what they were born with."""
     everyone = processes.others() if config["namespaces"] else processes.descendants(os.getpid())
     found = [one for one in map(processes.memory, everyone) if one is not None]
-    return sum(max(0, one.own - base) + one.shared for one in found)
+    buffers = _SOCKET_BYTES * len(set().union(*map(processes.sockets, everyone)))
+    return buffers + sum(max(0, one.own - base) + one.shared for one in found)

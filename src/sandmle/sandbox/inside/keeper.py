@@ -128,7 +128,11 @@ class Keeper:
             "memory": memory.own if memory else 0,
         }
         self.config["filters"] = [
-            seccomp.program(internet=self.namespaces or network, netlink=network)
+            seccomp.program(
+                internet=self.namespaces or network,
+                netlink=network,
+                metadata=self.namespaces or self.config["switch_user"],
+            )
             for network in (False, True)
             if seccomp.supported()
         ]
@@ -210,8 +214,7 @@ class Keeper:
         name, root = request["name"], f"{self._workspace_root}/{request['name']}"
         os.mkdir(root, 0o711)
         if self.namespaces:
-            inodes = request["inodes"] + len(places.PARTS) + _SPARE_INODES
-            linux.tmpfs(root, request["bytes"], inodes, 0o711)
+            linux.tmpfs(root, request["bytes"], request["inodes"], 0o711)
         uid = os.getuid()
         if self.config["switch_user"]:
             self._uid += 1

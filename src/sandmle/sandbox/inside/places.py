@@ -96,7 +96,7 @@ def _move_aside(folder: int, name: str) -> None:
 def names(root: str) -> list[str]:
     """Return the paths of what lies below `root` and is no folder, without what is ours.
 
-    At most 10,000, to a depth of 64.
+    At most 10,000, to a depth of 64, and only those whose names are text.
     """
     found: list[str] = []
     waiting = [("", 0)]
@@ -104,7 +104,7 @@ def names(root: str) -> list[str]:
         inside, depth = waiting.pop()
         with suppress(OSError), os.scandir(f"{root}/{inside}") as entries:
             for entry in entries:
-                if not inside and entry.name in OURS:
+                if (not inside and entry.name in OURS) or not _is_text(entry.name):
                     continue
                 path = f"{inside}{entry.name}"
                 if not entry.is_dir(follow_symlinks=False):
@@ -112,6 +112,14 @@ def names(root: str) -> list[str]:
                 elif depth < _DEEPEST:
                     waiting.append((f"{path}/", depth + 1))
     return sorted(found[:_MOST_NAMES])
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:  # bytes that are not UTF-8
+        return False
+    return True
 
 
 def remove(root: str) -> None:

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 _SWEEPS = 400
 _PAUSE_S = 0.005
+_MANY = 100
 
 
 class Memory(NamedTuple):
-    """What a process uses, in bytes: its own pages, and shared memory that it has mapped."""
+    """What a process uses, in bytes: its own pages and their tables, and shared memory."""
 
     own: int
     shared: int
@@ -20,7 +21,7 @@ class Memory(NamedTuple):
 
 def memory(pid: int | str) -> Memory | None:
     """Read a process's memory; None if it is gone."""
-    found = {"RssAnon": 0, "RssShmem": 0}
+    found = {"RssAnon": 0, "RssShmem": 0, "VmPTE": 0}
     try:
         for line in Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines():
             name, _, value = line.partition(":")
@@ -28,7 +29,18 @@ def memory(pid: int | str) -> Memory | None:
                 found[name] = int(value.split()[0]) * 1024
     except OSError:
         return None
-    return Memory(found["RssAnon"], found["RssShmem"])
+    return Memory(found["RssAnon"] + found["VmPTE"], found["RssShmem"])
+
+
+def sockets(pid: int) -> set[str]:
+    """Return the names of a process's sockets, if it has more descriptors than most."""
+    found = set()
+    with suppress(OSError):
+        names = os.listdir(f"/proc/{pid}/fd")
+        for name in names if len(names) > _MANY else ():
+            with suppress(OSError):
+                found.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    return {name for name in found if name.startswith("socket:")}
 
 
 def data_segment() -> int:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandmle.sandbox.inside import linux, places
+from sandmle.sandbox.inside.wire import Message
 
 WORK, HOME, TEMPORARY, SHARED_MEMORY = "/sandbox", "/home/agent", "/tmp", "/dev/shm"
 RUN = "/.run"  # one execution's script and password file
@@ -162,27 +163,28 @@ def prepare_view() -> None:
             linux.mount("/dev/null", f"/proc/{name}", None, linux.BIND)
 
 
-def enter_workspace(
-    name: str, trees: dict[str, str], script: int, shared_memory: int, readable: Sequence[str]
-) -> None:
+def enter_workspace(request: Message, script: int, readable: Sequence[str]) -> None:
     """Finish the view: the workspace, its read-only folders, the script, and nothing else.
 
-    `trees` maps a folder's name in the workspace to the key of its files; `script` is a descriptor.
+    `request` is that of the harness for one run; `script` is a descriptor.
     """
+    name, trees = request["name"], request["trees"]
     root, uid = f"{WORKSPACES}/{name}", os.lstat(f"{WORKSPACES}/{name}/work").st_uid
     linux.tmpfs(RUN, os.fstat(script).st_size + _MB, 16, 0o755)
     places.copy(script, f"{RUN}/{places.SCRIPT}")
     Path(f"{RUN}/passwd").write_text(f"agent:x:{uid}:{uid}::{HOME}:/bin/sh\n")
-    linux.tmpfs(SHARED_MEMORY, shared_memory, 4096, 0o1777)
+    linux.tmpfs(SHARED_MEMORY, request["shared_memory"], 4096, 0o1777)
     for part, target in zip(places.PARTS, (WORK, TEMPORARY, HOME), strict=True):
         os.chmod(f"{root}/{part}", 0o700)
         linux.mount(f"{root}/{part}", target, None, linux.BIND)
         linux.restrict(target, writable=True)
-    _make_room(root)
+    # a program may have filled the workspace: ours get room, and it gets none of that
+    _allow_files(root, request["inodes"] + _OURS)
     for place in trees:
         places.ensure_folder(WORK, place)
     places.ensure_file(WORK, places.SCRIPT)
     _uncover(_covered(readable))
+    _allow_files(root, request["inodes"])
     for place, key in trees.items():
         linux.bind(f"{TREES}/{key}", f"{WORK}/{place}")
     linux.bind(f"{RUN}/{places.SCRIPT}", f"{WORK}/{places.SCRIPT}")
@@ -190,11 +192,12 @@ def enter_workspace(
         linux.unmount(path)
 
 
-def _make_room(root: str) -> None:
-    """Give a workspace that a program has filled a few more files, for those that are ours."""
-    left = os.statvfs(root)
-    if left.f_ffree < _OURS:
-        linux.mount("none", root, None, linux.REMOUNT | _FLAGS, f"nr_inodes={left.f_files + _OURS}")
+def _allow_files(root: str, count: int) -> None:
+    """Limit the number of files in a workspace to `count`, or to what it has, if that is more."""
+    now = os.statvfs(root)
+    count = max(count, now.f_files - now.f_ffree)
+    if count != now.f_files:
+        linux.mount("none", root, None, linux.REMOUNT | _FLAGS, f"nr_inodes={count}")
 
 
 def show_gpus(numbers: Sequence[int]) -> None:

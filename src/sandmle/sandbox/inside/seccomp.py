@@ -13,7 +13,7 @@ from sandmle.sandbox.inside import linux
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
-_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16  # offsets in struct seccomp_data
+_NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEW_NAMESPACES = 0x7E020000  # the CLONE_NEW* flags that clone() knows
@@ -90,9 +90,51 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     # memory that no limit of ours counts
     "memfd_secret": (447, 447),
     "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
     "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
     "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
     "mq_open": (240, 180),
+}
+# a process may do these to itself, whose number here is 0, and to no other: (argument, numbers)
+_ON_ITSELF: dict[str, tuple[int, tuple[int, int]]] = {
+    "prlimit64": (0, (302, 261)),
+    "sched_setparam": (0, (142, 118)),
+    "sched_setscheduler": (0, (144, 119)),
+    "sched_setaffinity": (0, (203, 122)),
+    "sched_setattr": (0, (314, 274)),
+    "setpriority": (1, (141, 140)),
+    "ioprio_set": (1, (251, 30)),
+}
+# Landlock does not keep a program from changing modes and times of its own user's files; told that
+# it has, it goes on (0), and what is no file of its own stays as it is: (error, numbers)
+_METADATA: dict[str, tuple[int, tuple[int | None, int | None]]] = {
+    "chmod": (0, (90, None)),
+    "fchmodat": (0, (268, 53)),
+    "fchmodat2": (0, (452, 452)),
+    "utime": (0, (132, None)),
+    "utimes": (0, (235, None)),
+    "futimesat": (0, (261, None)),
+    "utimensat": (0, (280, 88)),
+    "chown": (errno.EPERM, (92, None)),
+    "lchown": (errno.EPERM, (94, None)),
+    "fchownat": (errno.EPERM, (260, 54)),
+}
+# no limit counts the bytes in attributes, and what copies them goes on without
+_ATTRIBUTES = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "removexattrat": (466, 466),
 }
 # these have a fallback that libraries take when the kernel says it has no such call
 _ABSENT = {"clone3": (435, 435), "memfd_create": (319, 279)}
@@ -102,8 +144,11 @@ _SOCKETS = ((41, 198), (53, 199))  # socket, socketpair
 Instruction = tuple[int, int, int, int]
 
 
-def program(internet: bool, netlink: bool) -> bytes:
-    """Assemble the filter for this machine; `internet` allows IPv4 and IPv6 sockets."""
+def program(internet: bool, netlink: bool, metadata: bool) -> bytes:
+    """Assemble the filter for this machine.
+
+    `internet` allows IPv4 and IPv6 sockets, `metadata` to change modes, owners and times of files.
+    """
     machine = platform.machine()
     column = list(_ARCHITECTURES).index(machine)
     families = [_UNIX] + [_INET, _INET6] * internet + [_NETLINK] * netlink
@@ -115,21 +160,34 @@ def program(internet: bool, netlink: bool) -> bytes:
     ]
     if machine == "x86_64":  # the x32 calls share the architecture
         code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
-    for numbers in _ABSENT.values():
-        code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERROR | errno.ENOSYS)]
+    for table, error in ((_ABSENT, errno.ENOSYS), (_ATTRIBUTES, errno.ENOTSUP)):
+        for numbers in table.values():
+            code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERROR | error)]
     for refused in _REFUSED.values():
         number = refused[column]
         if number is not None:
             code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
+    for place, pair in _ON_ITSELF.values():
+        code += [
+            (_EQUAL, 0, 4, pair[column]),
+            (_LOAD, 0, 0, _ARGUMENTS + 8 * place),  # the half that an int is in
+            (_EQUAL, 0, 1, 0),
+            (_RETURN, 0, 0, _ALLOW),
+            (_RETURN, 0, 0, _ERROR | errno.EPERM),
+        ]
+    for error, either in () if metadata else _METADATA.values():
+        number = either[column]
+        if number is not None:
+            code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | error)]
     code += [
         (_EQUAL, 0, 4, _CLONE[column]),
-        (_LOAD, 0, 0, _FIRST_ARGUMENT),
+        (_LOAD, 0, 0, _ARGUMENTS),
         (_ANY_BIT, 0, 1, _NEW_NAMESPACES),
         (_RETURN, 0, 0, _ERROR | errno.EPERM),
         (_RETURN, 0, 0, _ALLOW),
     ]
     for call in _SOCKETS:
-        code += [(_EQUAL, 0, len(families) + 3, call[column]), (_LOAD, 0, 0, _FIRST_ARGUMENT)]
+        code += [(_EQUAL, 0, len(families) + 3, call[column]), (_LOAD, 0, 0, _ARGUMENTS)]
         for place, family in enumerate(families):
             code.append((_EQUAL, len(families) - place, 0, family))
         code += [(_RETURN, 0, 0, _ERROR | errno.EAFNOSUPPORT), (_RETURN, 0, 0, _ALLOW)]
