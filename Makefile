@@ -1,5 +1,5 @@
 # make demo   the whole chain: tasks, rollouts, a page, two training steps
-# make test   the tests (no torch)
+# make test   the tests (no torch, and without the attacks of tests/redteam/run_all.py)
 # make check  lint, types, layers
 # Everything happens in .venv. CONSTRAINTS= installs the newest versions instead of the pinned ones.
 
@@ -32,7 +32,7 @@ demo-train: $(VENV)/.train
 	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/grpo/page.html"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --ignore tests/train
+	$(BIN)/python -m pytest -n auto --ignore tests/train --ignore tests/redteam
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -1,6 +1,6 @@
 """Plays every attack in every mode that works here, and prints what held where.
 
-    python tests/redteam/run_all.py [--only PART] [--require MODE,MODE]
+    python tests/redteam/run_all.py [--only PART] [--require MODE,MODE] [--more]
 
 Any user may run it. Root runs it in root's modes, then as an ordinary user who is made for it and
 removed at the end, and then both again while the kernel refuses namespaces, as in many containers.
@@ -26,19 +26,25 @@ from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-ALL_MODES = ("ns-root", "ns-user", "uid+landlock", "landlock", "cold")
 _MODE_S = 900
+_PROCESSES = str(min(2, os.cpu_count() or 1))
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Situation(NamedTuple):
-    """Who runs the harness, whether namespaces are refused, and what `ns` must choose then."""
+    """Who runs the harness, whether namespaces are refused, and what `ns` must choose then.
+
+    `more` modes differ from those that are played elsewhere in no promise, or are weaker than the
+    best; `part` limits the attacks where all of them are played elsewhere.
+    """
 
     name: str
+    modes: tuple[str, ...]
+    more: tuple[str, ...] = ()
     ordinary: bool = False
     refused: bool = False
-    modes: tuple[str, ...] = ALL_MODES
     chosen: str = ""
+    part: str = ""
 
 
 class Row(NamedTuple):
@@ -60,7 +66,8 @@ def main() -> int:
     with _ordinary_user() as user:
         for situation in _situations():
             if options.only in situation.name:
-                rows += _play(situation, user)
+                more = situation.more if options.more else ()
+                rows += _play(situation._replace(modes=situation.modes + more), user)
     ran = {row.ran for row in rows}
     for mode in filter(None, options.require.split(",")):
         if mode not in ran:
@@ -75,6 +82,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="situations whose name contains this")
     parser.add_argument("--require", default="", help="modes that must have run, with commas")
+    parser.add_argument("--more", action="store_true", help="modes like those played as well")
     parser.add_argument("--enter", default="", help=argparse.SUPPRESS)
     parser.add_argument("command", nargs="*", help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -83,21 +91,22 @@ def _options() -> argparse.Namespace:
 def _situations() -> list[Situation]:
     if os.getuid():
         return [
-            Situation("as this user", modes=("ns-user", "landlock", "cold")),
-            Situation("namespaces refused", refused=True, modes=("ns", "cold"), chosen="landlock"),
+            Situation("as this user", ("ns-user",), ("cold",)),
+            Situation("namespaces refused", ("ns",), ("cold",), refused=True, chosen="landlock"),
         ]
     return [
-        Situation("as root"),
-        Situation("ordinary user", ordinary=True, modes=("ns-user", "landlock", "cold")),
+        Situation("as root", ("ns-root",), ("ns-user", "uid+landlock", "cold")),
+        Situation("ordinary user", ("ns-user", "landlock"), ("cold",), ordinary=True),
         Situation(
-            "root, namespaces refused", refused=True, modes=("ns", "cold"), chosen="uid+landlock"
+            "root, namespaces refused", ("ns",), ("cold",), refused=True, chosen="uid+landlock"
         ),
         Situation(
             "ordinary user, namespaces refused",
+            ("ns",),
             ordinary=True,
             refused=True,
-            modes=("ns",),
             chosen="landlock",
+            part="answer-by-its-path or leftovers",
         ),
     ]
 
@@ -161,6 +170,7 @@ def _suite(situation: Situation, uid: int, mode: str, folder: str) -> Row:
     report = Path(folder, "report.jsonl")
     report.unlink(missing_ok=True)
     suite = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
+    suite += ["-n", _PROCESSES, "-k", situation.part or "test_redteam"]
     variables = {"SANDMLE_REDTEAM_MODE": mode, "SANDMLE_REDTEAM_REPORT": str(report)}
     started = time.monotonic()
     process = subprocess.Popen(
