@@ -316,17 +316,10 @@ MUTANTS = [
         f"{INSIDE}::test_memory_of_all_processes_is_added_up",
     ),
     Mutant(
-        "a workspace has room for any number of files",
-        "sandbox/inside/keeper.py",
-        'request["bytes"], inodes, 0o711',
-        'request["bytes"], 10**6, 0o711',
-        f"{ATTACK}[inode-fill]",
-    ),
-    Mutant(
         "a workspace has room for any number of bytes",
         "sandbox/inside/keeper.py",
-        'request["bytes"], inodes, 0o711',
-        "10**10, inodes, 0o711",
+        'linux.tmpfs(root, request["bytes"], request["inodes"], 0o711)',
+        'linux.tmpfs(root, 10**10, request["inodes"], 0o711)',
         f"{ATTACK}[disk-fill]",
     ),
     Mutant(

@@ -25,7 +25,7 @@ from sandmle.types import Limits
 
 @pytest.fixture(scope="module")
 def confined() -> Iterator[Confined]:
-    made = open_sandbox(SandboxSection(preload="numpy"), workers=2)
+    made = open_sandbox(SandboxSection(preload="numpy,numpy.random"), workers=2)
     assert isinstance(made, Confined)
     yield made
     made.close()
