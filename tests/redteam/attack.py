@@ -165,7 +165,7 @@ def call(name, *arguments):
 
 def others():
     """Every process that is known or can be seen, but this one."""
-    known = {{HOST["helper"], HOST["harness"], os.getppid()}}
+    known = {{HOST["helper"], HOST["harness"], os.getppid()}} - {{0}}
     if HOST["apart"]:  # elsewhere these would be the machine's own, which are left alone
         known |= {{int(name) for name in os.listdir("/proc") if name.isdigit()}}
     return sorted(known - {{os.getpid()}})

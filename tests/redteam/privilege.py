@@ -515,10 +515,11 @@ ATTACKS = [
         limits=SHORT,
         code="""
             import resource
+            watcher = os.getppid() or 1  # 0: the parent is outside, and 1 watches
             for name in ("RLIMIT_CORE", "RLIMIT_NOFILE", "RLIMIT_FSIZE", "RLIMIT_AS", "RLIMIT_CPU"):
                 number = getattr(resource, name)
-                attempt(name, lambda: resource.prlimit(os.getppid(), number, (0, 0)))
-            anyway(lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19))
+                attempt(name, lambda: resource.prlimit(watcher, number, (0, 0)))
+            anyway(lambda: os.setpriority(os.PRIO_PROCESS, watcher, 19))
             print("begun", flush=True)
             while True:
                 pass

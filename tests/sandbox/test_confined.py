@@ -161,10 +161,15 @@ def test_two_programs_in_one_workspace_follow_each_other(confined: Confined, pub
 
 
 def worker_pids(confined: Confined) -> list[int]:
-    """The workers of a sandbox as the host sees them: children of the keeper."""
+    """The workers of a sandbox as the host sees them: children of the keeper, but the nursery."""
     supervisor = confined._keeper._process.pid
     keeper = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()[0]
-    return [int(n) for n in Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()]
+    children = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()
+    return [int(child) for child in children[sandbox_has_nursery(confined) :]]
+
+
+def sandbox_has_nursery(confined: Confined) -> int:
+    return int(confined.isolation.fs_absent)
 
 
 def test_a_worker_that_died_is_replaced(public: Path) -> None:
@@ -237,8 +242,9 @@ def test_a_killed_harness_leaves_nothing(backend: str, public: Path) -> None:
     if harness.stdout.readline() != b"open\n":
         harness.communicate()
         pytest.skip(f"{backend} does not work here")
-    # supervisor, keeper, worker, first process, program and its two children
-    assert eventually(lambda: len(below(harness.pid)) == 7)
+    # supervisor, keeper, worker, program and its two children; with namespaces the nursery and
+    # the first process too
+    assert eventually(lambda: len(below(harness.pid)) == (6 if backend == "landlock" else 8))
     family = below(harness.pid)
     harness.kill()
     harness.wait()

@@ -1,6 +1,7 @@
-"""The first process of an execution: makes its view, watches its memory, reports how it ended.
+"""The first process of an execution in namespaces: makes its view, watches its memory, ends it.
 
-In a pid namespace it is pid 1: it cannot be killed from below, and when it ends all below it do.
+It is pid 1 of a pid namespace: it cannot be killed from below, orphans become its children, and
+when it ends all others do.
 """
 
 import fcntl
@@ -14,32 +15,36 @@ import traceback
 from contextlib import suppress
 from typing import NoReturn
 
-from sandmle.sandbox.inside import linux, places, processes, program, rootfs
-from sandmle.sandbox.inside.wire import Message, Wire, close_all
+from sandmle.sandbox.inside import linux, processes, rootfs
+from sandmle.sandbox.inside.wire import Message, Wire, close_all, close_others
 
-_TICK_MS = 30
-_SOCKET_BYTES = 425_984  # what the kernel keeps for one at most, twice net.core.wmem_max
+NAMESPACES = (
+    ("pid", linux.NEWPID),
+    ("mnt", linux.NEWNS),
+    ("ipc", linux.NEWIPC),
+    ("net", linux.NEWNET),
+)
 _SIOCSIFFLAGS, _IFF_UP = 0x8914, 1
 
 
-def main(wire: Wire, config: Message, network: bool) -> NoReturn:
-    """Prepare, wait for a program, run it below this process, report."""
+def main(connection: int, config: Message, network: bool) -> NoReturn:
+    """Make the namespaces, hand them to the worker, then serve it: `enter` and `end`."""
+    wire = Wire(socket.socket(fileno=connection))
     try:
-        close_others(wire.fileno())
+        close_others(connection)
         os.setsid()
-        child, pid = _prepare(config, network)
+        linux.unshare(linux.NEWNS | linux.NEWIPC | (0 if network else linux.NEWNET))
+        rootfs.prepare_view()
+        if not network:
+            _raise_loopback()
+        _hand_over(wire)
         linux.prctl(linux.PR_SET_DUMPABLE, 0)
         request, descriptors = wire.receive()
-        if config["namespaces"]:
-            rootfs.enter_workspace(request, descriptors[0], config["readable"])
-            rootfs.show_gpus(request["gpus"])
-        else:
-            _mend(f"{config['folder']}/workspaces/{request['name']}", request, descriptors[0])
-            if not config["switch_user"]:  # counted together with all else that this user runs
-                request["processes"] += processes.of_user(os.getuid())
-        child.send(request, descriptors)
+        rootfs.enter_workspace(request, descriptors[0], config["readable"])
+        rootfs.show_gpus(request["gpus"])
         close_all(descriptors)
-        wire.send(_begun(child) or _watch(pid, wire, config, request["memory"]))
+        wire.send({"entered": True})
+        wire.send(_watch(wire, request["base"], request["memory"]))
     except EOFError:
         pass  # the worker is gone, or has no use for this execution
     except BaseException:
@@ -48,29 +53,12 @@ def main(wire: Wire, config: Message, network: bool) -> NoReturn:
     os._exit(0)
 
 
-def close_others(*kept: int) -> None:
-    """Close every descriptor but the standard three and these: a fork keeps what exec closes."""
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in kept:
-            with suppress(OSError):
-                os.close(int(name))
-
-
-def _prepare(config: Message, network: bool) -> tuple[Wire, int]:
-    """Enter the namespaces and fork the process that will become the program."""
-    if config["namespaces"]:
-        linux.unshare(linux.NEWNS | linux.NEWIPC | (0 if network else linux.NEWNET))
-        rootfs.prepare_view()
-        if not network:
-            _raise_loopback()
-    else:
-        linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
-    ours, theirs = Wire.pair()
-    pid = os.fork()
-    if pid == 0:
-        program.main(theirs, config, network)
-    theirs.close()
-    return ours, pid
+def _hand_over(wire: Wire) -> None:
+    """Send handles of this process and of its namespaces."""
+    handles = [os.pidfd_open(os.getpid())]
+    handles += [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name, _ in NAMESPACES]
+    wire.send({}, handles)
+    close_all(handles)
 
 
 def _raise_loopback() -> None:
@@ -79,76 +67,29 @@ def _raise_loopback() -> None:
         fcntl.ioctl(sock, _SIOCSIFFLAGS, request)
 
 
-def _mend(root: str, request: Message, script: int) -> None:
-    """Make the workspace usable again, whatever the last program did to it."""
-    os.chmod(root, 0o711)
-    for part in places.PARTS:
-        os.chmod(f"{root}/{part}", 0o700)
-    work = f"{root}/work"
-    for place in request["trees"]:
-        places.renew(work, place)
-        places.copy_tree(f"{root}/{place}", f"{work}/{place}")
-    places.renew(work, places.SCRIPT)
-    places.copy(script, f"{work}/{places.SCRIPT}")
-
-
-def _begun(child: Wire) -> Message:
-    """Wait until the program runs; returns a message if it could not."""
-    with suppress(EOFError):
-        return child.receive()[0]
-    return {}
-
-
-def _watch(pid: int, wire: Wire, config: Message, limit: int) -> Message:
-    """Wait for the program's end; end it if all its processes hold more than `limit` bytes."""
+def _watch(wire: Wire, base: int, limit: int) -> Message:
+    """Wait for the worker's word; end the program if its processes hold more than `limit`."""
     poll = select.poll()
-    poll.register(os.pidfd_open(pid), select.POLLIN)
     poll.register(wire, select.POLLIN)
-    base = 0 if config["cold"] else config["base"]["memory"]
-    peak = 0
-    while True:
-        ready = poll.poll(_TICK_MS)
-        status, largest = _reap(pid)
-        if status is not None:
-            code = os.waitstatus_to_exitcode(status)
-            return _end(config) | {"code": code, "peak": max(peak, largest - base)}
-        if any(descriptor == wire.fileno() for descriptor, _ in ready):
-            raise EOFError
-        used = _memory(config, base)
-        peak = max(peak, used)
-        if used > limit:
-            return _end(config) | {"code": -signal.SIGKILL, "oom": True, "peak": peak}
-
-
-def _end(config: Message) -> Message:
-    """End all that is left and wait until it is dead; returns what everything has cost."""
-    if config["namespaces"]:
-        with suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)  # all of this pid namespace but this process
+    peak, full = 0, False
+    while not poll.poll(processes.TICK_MS):
         with suppress(ChildProcessError):
-            while True:  # orphans have become children of this process
-                os.waitpid(-1, 0)
-    else:
-        processes.sweep(os.getpid())
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"cpu_s": usage.ru_utime + usage.ru_stime}
-
-
-def _reap(pid: int) -> tuple[int | None, int]:
-    """Collect dead processes; returns the program's status and largest size once it has ended."""
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        used = processes.used(processes.others(), base)
+        peak = max(peak, used)
+        if used > limit and not full:
+            full = True
+            _kill_all()
+    wire.receive()
+    _kill_all()
     with suppress(ChildProcessError):
         while True:
-            one, status, usage = os.wait4(-1, os.WNOHANG)
-            if one == pid:
-                return status, usage.ru_maxrss * 1024
-            if not one:
-                break
-    return None, 0
+            os.waitpid(-1, 0)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {"oom": full, "peak": peak, "cpu_s": usage.ru_utime + usage.ru_stime}
 
 
-def _memory(config: Message, base: int) -> int:
-    """Add up what the execution's processes use beyond what they were born with."""
-    everyone = processes.others() if config["namespaces"] else processes.descendants(os.getpid())
-    found = [one for one in map(processes.memory, everyone) if one is not None]
-    buffers = _SOCKET_BYTES * len(set().union(*map(processes.sockets, everyone)))
-    return buffers + sum(max(0, one.own - base) + one.shared for one in found)
+def _kill_all() -> None:
+    with suppress(ProcessLookupError):
+        os.kill(-1, signal.SIGKILL)  # all of this pid namespace but this process

@@ -21,6 +21,7 @@ from sandmle.sandbox.inside import (
     interpreter,
     landlock,
     linux,
+    nursery,
     places,
     processes,
     rootfs,
@@ -66,6 +67,7 @@ class Keeper:
             self._tree_root = f"{config['folder']}/trees"
             for folder in (self._workspace_root, self._tree_root):
                 os.mkdir(folder, 0o711)
+        self._nursery = nursery.start(config) if self.namespaces else None
         os.chdir("/")
         null = os.open("/dev/null", os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -153,7 +155,7 @@ class Keeper:
         pid = os.fork()
         if pid == 0:
             self.wire.close()
-            worker.main(Wire(socket.socket(fileno=descriptors[0])), self.config)
+            worker.main(Wire(socket.socket(fileno=descriptors[0])), self.config, self._nursery)
         return {"pid": pid}, []
 
     def _do_kill(self, request: Message, descriptors: list[int]) -> tuple[Message, list[int]]:

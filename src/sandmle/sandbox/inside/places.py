@@ -73,6 +73,22 @@ def ensure_path(path: str, is_file: bool) -> None:
     (ensure_file if is_file else ensure_folder)(parent or "/", last)
 
 
+def mend(root: str, trees: list[str], script: int) -> None:
+    """Make a workspace that is a folder usable again, whatever the last program did to it.
+
+    `trees` are the folders in it that `work` shows a fresh copy of; `script` is a descriptor.
+    """
+    os.chmod(root, 0o711)
+    for part in PARTS:
+        os.chmod(f"{root}/{part}", 0o700)
+    work = f"{root}/work"
+    for place in trees:
+        renew(work, place)
+        copy_tree(f"{root}/{place}", f"{work}/{place}")
+    renew(work, SCRIPT)
+    copy(script, f"{work}/{SCRIPT}")
+
+
 def renew(parent: str, name: str) -> None:
     """Make sure that nothing bears the name."""
     with suppress(FileNotFoundError):

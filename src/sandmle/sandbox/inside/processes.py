@@ -10,6 +10,8 @@ from typing import NamedTuple
 _SWEEPS = 400
 _PAUSE_S = 0.005
 _MANY = 100
+_SOCKET_BYTES = 425_984  # what the kernel keeps for one at most, twice net.core.wmem_max
+TICK_MS = 30  # between two looks at memory
 
 
 class Memory(NamedTuple):
@@ -30,6 +32,13 @@ def memory(pid: int | str) -> Memory | None:
     except OSError:
         return None
     return Memory(found["RssAnon"] + found["VmPTE"], found["RssShmem"])
+
+
+def used(pids: list[int], base: int) -> int:
+    """Add up what processes use beyond `base` each, which they were born with."""
+    found = [one for one in map(memory, pids) if one is not None]
+    buffers = _SOCKET_BYTES * len(set().union(*map(sockets, pids)))
+    return buffers + sum(max(0, one.own - base) + one.shared for one in found)
 
 
 def sockets(pid: int) -> set[str]:

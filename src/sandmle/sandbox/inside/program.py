@@ -8,12 +8,12 @@ import resource
 import signal
 import sys
 import traceback
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
 from sandmle.sandbox.inside import interpreter, landlock, linux, places, rootfs, seccomp
-from sandmle.sandbox.inside.wire import Message, Wire
+from sandmle.sandbox.inside.wire import Message, Wire, close_others
 
 _OPEN_FILES = 1024
 _INSIDE_ID = 1000
@@ -30,9 +30,14 @@ _ABOUT_MACHINE = (
 )
 
 
-def main(wire: Wire, config: Message, network: bool) -> NoReturn:
-    """Wait for a script, confine this process, run it."""
+def main(
+    wire: Wire, config: Message, network: bool, namespaces: Sequence[tuple[int, int]]
+) -> NoReturn:
+    """Enter the namespaces, wait for a script, confine this process, run it."""
     try:
+        close_others(wire.fileno(), *(handle for handle, _ in namespaces))
+        for handle, kind in namespaces:
+            linux.setns(handle, kind)
         rules = _rules(config, network)
         if not config["cold"]:
             interpreter.freshen()
@@ -81,10 +86,7 @@ def _attach(out: int, err: int, wire: Wire, rules: landlock.Ruleset) -> None:
     null = os.open("/dev/null", os.O_RDONLY)
     for place, descriptor in enumerate((null, out, err)):
         os.dup2(descriptor, place)
-    for name in os.listdir("/proc/self/fd"):
-        if int(name) > 2 and int(name) not in (wire.fileno(), rules.fileno()):
-            with suppress(OSError):  # the one that listed them
-                os.close(int(name))
+    close_others(wire.fileno(), rules.fileno())
     os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -8,6 +8,7 @@ import json
 import os
 import socket
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 MAX_MESSAGE = 100_000  # longer ones go through a file in memory
@@ -66,6 +67,14 @@ class Wire:
     def close(self) -> None:
         """Close this end."""
         self.socket.close()
+
+
+def close_others(*kept: int) -> None:
+    """Close every descriptor but the standard three and these: a fork keeps what exec closes."""
+    for name in os.listdir("/proc/self/fd"):
+        if int(name) > 2 and int(name) not in kept:
+            with suppress(OSError):  # the one that listed them
+                os.close(int(name))
 
 
 def close_all(descriptors: Sequence[int]) -> None:

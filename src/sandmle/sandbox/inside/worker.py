@@ -1,4 +1,4 @@
-"""A worker: forks one execution after the other, the next one before it is asked for.
+"""A worker: forks one program after the other, the next one before it is asked for.
 
 It sees no code and no output: their descriptors go through to the program.
 """
@@ -8,39 +8,51 @@ import resource
 import select
 import signal
 import time
+import traceback
 from contextlib import suppress
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
-from sandmle.sandbox.inside import init, linux, processes
+from sandmle.sandbox.inside import init, linux, places, processes, program
 from sandmle.sandbox.inside.wire import Message, Wire, close_all
 
+_PATIENCE_MS = 5000  # for the first process, once the program has ended
 
-def main(wire: Wire, config: Message) -> NoReturn:
+
+def main(wire: Wire, config: Message, nursery: Wire | None) -> NoReturn:
     """Serve `run` requests until the harness hangs up."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL if config["namespaces"] else 0)
-    worker = Worker(wire, config)
+    worker = Worker(wire, config, nursery)
     with suppress(EOFError, OSError):
         worker.serve()
     worker.end()
     os._exit(0)
 
 
-class Standby:
-    """An execution that waits for its program: its first process and a connection to it."""
+class Init(NamedTuple):
+    """The first process of an execution in namespaces: a connection, and a handle to end it by."""
 
-    def __init__(self, pid: int, wire: Wire, network: bool) -> None:
-        self.pid, self.wire, self.network = pid, wire, network
+    wire: Wire
+    handle: int
+
+
+class Standby(NamedTuple):
+    """An execution that waits for its program."""
+
+    pid: int
+    wire: Wire
+    network: bool
+    init: Init | None
 
 
 class Worker:
     """One execution at a time."""
 
-    def __init__(self, wire: Wire, config: Message) -> None:
-        self.wire, self.config = wire, config
-        self.namespaces: bool = config["namespaces"]
+    def __init__(self, wire: Wire, config: Message, nursery: Wire | None) -> None:
+        self.wire, self.config, self.nursery = wire, config, nursery
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._base: int = 0 if config["cold"] else config["base"]["memory"]
         self._standby: Standby | None = None
-        if not self.namespaces:
+        if nursery is None:
             linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
 
     def serve(self) -> None:
@@ -56,64 +68,136 @@ class Worker:
             if self.config["ahead"]:
                 self._standby = self._spawn(network=False)
 
-    def end(self) -> None:
-        """End what waits or runs, or what is left of it."""
-        one, self._standby = self._standby, None
-        if one is None:
-            return
-        if not self.namespaces:
-            processes.sweep(one.pid)
-        with suppress(ProcessLookupError):
-            os.kill(one.pid, signal.SIGKILL)  # pid 1: the kernel ends the rest, and then it
-        one.wire.close()
-        os.waitpid(one.pid, 0)
-        if not self.namespaces:
-            processes.sweep(os.getpid())
-
     def _spawn(self, network: bool) -> Standby:
+        """Fork a program's process, in namespaces where there are any; both wait."""
+        first: Init | None = None
+        views: list[tuple[int, int]] = []
+        if self.nursery is not None:
+            first, handles = self._call_first(network)
+            kinds = [kind for _, kind in init.NAMESPACES]
+            views = list(zip(handles, kinds, strict=True))
+            linux.setns(*views.pop(0))  # of processes: it is the child that will be in there
         ours, theirs = Wire.pair()
-        if self.namespaces:
-            linux.unshare(linux.NEWPID)
         pid = os.fork()
         if pid == 0:
-            init.main(theirs, self.config, network)
-        if self.namespaces:
-            linux.setns(self._own, linux.NEWPID)  # the next child is ours again
+            program.main(theirs, self.config, network, views)
         theirs.close()
-        return Standby(pid, ours, network)
+        if first is not None:
+            linux.setns(self._own, linux.NEWPID)  # the next child is ours again
+            close_all(handles)
+        return Standby(pid, ours, network, first)
+
+    def _call_first(self, network: bool) -> tuple[Init, list[int]]:
+        """Let the nursery make a first process; returns it, and handles of its namespaces."""
+        assert self.nursery is not None
+        ours, theirs = Wire.pair()
+        self.nursery.send({"network": network}, [theirs.fileno()])
+        theirs.close()
+        message, handles = ours.receive()
+        if "infra" in message:
+            raise OSError(message["infra"])
+        return Init(ours, handles.pop(0)), handles
 
     def _run(self, request: Message, descriptors: list[int]) -> Message:
         """Run one program; every process of it is dead when this returns."""
-        if self._standby is None or self._standby.network != request["network"]:
-            self.end()
-            self._standby = self._spawn(request["network"])
-        one = self._standby
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         started = time.monotonic()
         try:
+            if self._standby is None or self._standby.network != request["network"]:
+                self.end()
+                self._standby = self._spawn(request["network"])
+            one = self._standby
+            started = time.monotonic()
+            self._enter(one, request, descriptors[0])
             one.wire.send(request, descriptors)
-            close_all(descriptors)
-            report = self._wait(one, started + request["wall_s"])
-        except (EOFError, OSError) as error:
-            report = {"infra": f"the execution's first process is gone ({error})"}
+            report = self._begun(one) or self._wait(one, request, started)
+        except (EOFError, OSError):
+            report = {"infra": traceback.format_exc()}
+        close_all(descriptors)
         report["wall_s"] = time.monotonic() - started
-        if "cpu_s" not in report:  # it could not end the rest by itself
-            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        report.setdefault("cpu_s", 0.0)
+        if "code" not in report or self.nursery is None:
             self.end()
-            after = resource.getrusage(resource.RUSAGE_CHILDREN)
-            user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-            report["cpu_s"] = user + system
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+        report["cpu_s"] += user + system
         return report
 
-    def _wait(self, one: Standby, deadline: float) -> Message:
-        """Wait for the report, the deadline, or a word from the harness, which means stop."""
-        poll = select.poll()
-        poll.register(one.wire, select.POLLIN)
-        poll.register(self.wire, select.POLLIN)
-        left = max(0.0, deadline - time.monotonic())
-        ready = {descriptor for descriptor, _ in poll.poll(left * 1000)}
-        if one.wire.fileno() in ready:
+    def _enter(self, one: Standby, request: Message, script: int) -> None:
+        """Put the workspace in place; `OSError` if it could not be."""
+        if one.init is not None:
+            one.init.wire.send(request | {"base": self._base}, [script])
+            answer, _ = one.init.wire.receive()
+            if "infra" in answer:
+                raise OSError(answer["infra"])
+            return
+        root = f"{self.config['folder']}/workspaces/{request['name']}"
+        places.mend(root, list(request["trees"]), script)
+        if not self.config["switch_user"]:  # counted together with all else that this user runs
+            request["processes"] += processes.of_user(os.getuid())
+
+    def _begun(self, one: Standby) -> Message:
+        """Wait until the program runs; returns a message if it could not."""
+        with suppress(EOFError):
             return one.wire.receive()[0]
-        if self.wire.fileno() in ready:
-            self.wire.receive()
-            return {"stopped": True}
-        return {"timeout": True}
+        return {}
+
+    def _wait(self, one: Standby, request: Message, started: float) -> Message:
+        """Wait for the program's end, the deadline, or a word from the harness, to stop."""
+        handle = os.pidfd_open(one.pid)
+        poll = select.poll()
+        for descriptor in (handle, self.wire.fileno()):
+            poll.register(descriptor, select.POLLIN)
+        peak = 0
+        try:
+            while True:
+                left = max(0.0, started + request["wall_s"] - time.monotonic()) * 1000
+                tick = left if one.init is not None else min(left, processes.TICK_MS)
+                ready = {descriptor for descriptor, _ in poll.poll(tick)}
+                if handle in ready:
+                    return self._collect(one, peak)
+                if ready:
+                    self.wire.receive()
+                    return {"stopped": True}
+                if left <= tick:
+                    return {"timeout": True}
+                used = processes.used(processes.descendants(os.getpid()), self._base)
+                peak = max(peak, used)
+                if used > request["memory"]:
+                    return {"oom": True, "peak": peak, "code": -signal.SIGKILL}
+        finally:
+            os.close(handle)
+
+    def _collect(self, one: Standby, peak: int) -> Message:
+        """Take the program's status, end what it left, and learn what all that has used."""
+        _, status, usage = os.wait4(one.pid, 0)
+        report: Message = {"code": os.waitstatus_to_exitcode(status)}
+        if one.init is not None:
+            one.init.wire.send({"do": "end"})
+            poll = select.poll()
+            poll.register(one.init.wire, select.POLLIN)
+            if not poll.poll(_PATIENCE_MS):
+                return {"infra": "the first process does not end what the program left"}
+            report |= one.init.wire.receive()[0]
+            peak = report["peak"]
+        report["peak"] = max(peak, usage.ru_maxrss * 1024 - self._base)
+        return report
+
+    def end(self) -> None:
+        """End what waits or runs, or what is left of it, and wait until it is dead."""
+        one, self._standby = self._standby, None
+        if one is None:
+            return
+        one.wire.close()
+        if one.init is None:
+            processes.sweep(os.getpid())
+            return
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(one.init.handle, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(one.pid, 0)  # it dies with the first process, which waits until it is gone
+        poll = select.poll()
+        poll.register(one.init.handle, select.POLLIN)
+        poll.poll()
+        one.init.wire.close()
+        os.close(one.init.handle)
