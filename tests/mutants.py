@@ -297,8 +297,8 @@ MUTANTS = [
     Mutant(
         "descriptors are inherited",
         "sandbox/inside/program.py",
-        "if int(name) > 2 and int(name) not in (wire.fileno(), rules.fileno()):",
-        "if False:",
+        "    close_others(wire.fileno(), rules.fileno())\n",
+        "",
         f"{ATTACK}[inherited-descriptors]",
     ),
     Mutant(
@@ -311,7 +311,7 @@ MUTANTS = [
     Mutant(
         "memory is not added up",
         "sandbox/inside/init.py",
-        "if used > limit:",
+        "if used > limit and not full:",
         "if False:",
         f"{INSIDE}::test_memory_of_all_processes_is_added_up",
     ),
@@ -325,8 +325,8 @@ MUTANTS = [
     Mutant(
         "the worker forgets the time",
         "sandbox/inside/worker.py",
-        "poll.poll(left * 1000)",
-        "poll.poll()",
+        'max(0.0, started + request["wall_s"] - time.monotonic()) * 1000',
+        "1e9",
         "sandbox/test_sandboxes.py::test_the_clock_is_ours",
     ),
     Mutant(
