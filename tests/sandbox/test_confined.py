@@ -227,6 +227,23 @@ def test_a_keeper_that_died_is_replaced_and_its_workspaces_are_lost(public: Path
     sandbox.close()
 
 
+def test_without_its_nursery_a_keeper_is_replaced(public: Path) -> None:
+    sandbox = open_sandbox(SandboxSection(preload="none"), workers=1)
+    assert isinstance(sandbox, Confined)
+    lost = sandbox.open(public, Limits())
+    if not sandbox_has_nursery(sandbox):
+        sandbox.close()
+        pytest.skip("no namespaces, no nursery")
+    supervisor = sandbox._keeper._process.pid
+    keeper = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()[0]
+    nursery = Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()[0]
+    os.kill(int(nursery), signal.SIGKILL)
+    assert eventually(lambda: not sandbox._keeper.alive)
+    assert lost.run("print(1)").status == "infra"
+    assert sandbox.open(public, Limits()).run("print(2)").stdout == "2\n"
+    sandbox.close()
+
+
 @pytest.mark.parametrize("backend", ["ns", "landlock", "cold"])
 def test_a_killed_harness_leaves_nothing(backend: str, public: Path) -> None:
     daemon = "import os, time\nif os.fork() == 0:\n    os.setsid()\n    os.fork()\ntime.sleep(600)"

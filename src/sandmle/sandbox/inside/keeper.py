@@ -67,7 +67,7 @@ class Keeper:
             self._tree_root = f"{config['folder']}/trees"
             for folder in (self._workspace_root, self._tree_root):
                 os.mkdir(folder, 0o711)
-        self._nursery = nursery.start(config) if self.namespaces else None
+        self._nursery = nursery.start(config) if self.namespaces else (None, None)
         os.chdir("/")
         null = os.open("/dev/null", os.O_RDWR)
         for descriptor in (0, 1, 2):
@@ -146,16 +146,18 @@ class Keeper:
         }
 
     def _reap(self) -> None:
+        """Collect dead workers; without the nursery nothing runs, and another keeper must begin."""
         with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
+            while pid := os.waitpid(-1, os.WNOHANG)[0]:
+                if pid == self._nursery[0]:
+                    os._exit(1)
 
     def _do_spawn(self, request: Message, descriptors: list[int]) -> tuple[Message, list[int]]:
         """Fork a worker that talks through the descriptor."""
         pid = os.fork()
         if pid == 0:
             self.wire.close()
-            worker.main(Wire(socket.socket(fileno=descriptors[0])), self.config, self._nursery)
+            worker.main(Wire(socket.socket(fileno=descriptors[0])), self.config, self._nursery[1])
         return {"pid": pid}, []
 
     def _do_kill(self, request: Message, descriptors: list[int]) -> tuple[Message, list[int]]:

@@ -16,17 +16,18 @@ from sandmle.sandbox.inside.wire import Message, Wire, close_all
 _TICK_MS = 100
 
 
-def start(config: Message) -> Wire:
-    """Fork it; returns the connection on which workers ask, each with an end of their own."""
+def start(config: Message) -> tuple[int, Wire]:
+    """Fork it; returns its number and the connection on which all workers ask."""
     ours, theirs = Wire.pair()
-    if os.fork() == 0:
+    pid = os.fork()
+    if pid == 0:
         ours.close()
         linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
         with suppress(EOFError, OSError):
             _serve(theirs, config)
         os._exit(0)
     theirs.close()
-    return ours
+    return pid, ours
 
 
 def _serve(wire: Wire, config: Message) -> NoReturn:

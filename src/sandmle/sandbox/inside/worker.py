@@ -57,15 +57,19 @@ class Worker:
 
     def serve(self) -> None:
         """Keep an execution ready, take a request, run it, reply."""
-        if self.config["ahead"]:
-            self._standby = self._spawn(network=False)
+        self._make_ready()
         while True:
             request, descriptors = self.wire.receive()
             if request["do"] == "stop":  # it had ended already
                 continue
             self.wire.send(self._run(request, descriptors))
             self.end()
-            if self.config["ahead"]:
+            self._make_ready()
+
+    def _make_ready(self) -> None:
+        """Make the next execution, so that it need not be waited for."""
+        if self.config["ahead"]:
+            with suppress(EOFError, OSError):  # tried again when it is needed, and told then
                 self._standby = self._spawn(network=False)
 
     def _spawn(self, network: bool) -> Standby:
