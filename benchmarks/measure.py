@@ -136,9 +136,13 @@ class Warm:
         root = self.sandbox._keeper._process.pid
         return [root, *processes.descendants(root)]
 
-    @property
-    def keeper(self) -> int:
-        return self.family()[1]
+    def lasting(self) -> dict[str, int]:
+        """Return the processes that outlive an execution, where there is one worker."""
+        supervisor, keeper = self.family()[:2]
+        names = ("nursery", "worker") if self.sandbox._keeper.mode.namespaces else ("worker",)
+        children = processes.descendants(keeper)[: len(names)]
+        found = {"supervisor": supervisor, "keeper": keeper}
+        return found | dict(zip(names, children, strict=True))
 
     def close(self) -> None:
         self.sandbox.close()
@@ -191,6 +195,11 @@ def rollup(pid: int) -> dict[str, int]:
     """Return a process's memory figures in bytes; `OSError` if it may not be looked at."""
     lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     return {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
+
+
+def resident(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS"))
 
 
 def started_at(pid: int) -> str | None:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from measure import LONG, Table, Warm, p50, rollup, started_at
+from measure import LONG, Table, Warm, p50, resident, rollup, started_at
 
 from sandmle.sandbox.inside import processes, rootfs
 from sandmle.sandbox.modes import MODES
@@ -78,25 +78,24 @@ def memory(table: Table, public: Path, rounds: int) -> None:
         thread = threading.Thread(target=warm.run, args=(_SLEEP.format(0.6),))
         thread.start()
         time.sleep(0.4)
-        first = processes.descendants(warm.family()[2])[0]
-        own.append(rollup(processes.descendants(first)[0])["Private_Dirty"])
+        program = processes.descendants(warm.lasting()["worker"])[0]
+        own.append(rollup(program)["Private_Dirty"])
         thread.join()
-    keeper = rollup(warm.keeper)["Rss"]
+    keeper = rollup(warm.lasting()["keeper"])["Rss"]
     warm.close()
     note = f"{p50(own) / 1e6:.1f} of {keeper / 1e6:.0f} MB"
     share = p50(own) / keeper
     table.add("private dirty memory of a no-op / the keeper", share, 0.05, "%", note=note)
     one, eight = _pss(public, 1), _pss(public, 8)
-    if one is None or eight is None:
-        note = "this user may not look at all of the processes"
-        table.add("8 idle workers / 1, memory", None, 1.6, note=note)
-        return
     note = f"{eight / 1e6:.0f} and {one / 1e6:.0f} MB"
     table.add("8 idle workers / 1, memory", eight / one, 1.6, note=note)
 
 
-def _pss(public: Path, workers: int) -> int | None:
-    """Return the memory of a whole sandbox whose workers have all run once, shared pages once."""
+def _pss(public: Path, workers: int) -> int:
+    """Return the memory of a whole sandbox whose workers have all run once.
+
+    Pages that several processes share count once, except where only root may look.
+    """
     warm = Warm(public, workers=workers)
     open_ones = [warm.sandbox.open(public, LONG) for _ in range(workers)]
     threads = [threading.Thread(target=one.run, args=(_SLEEP.format(1),)) for one in open_ones]
@@ -105,12 +104,14 @@ def _pss(public: Path, workers: int) -> int | None:
     for thread in threads:
         thread.join()
     time.sleep(1)
-    try:
-        return sum(rollup(pid)["Pss"] for pid in warm.family())
-    except PermissionError:
-        return None
-    finally:
-        warm.close()
+    total = 0
+    for pid in warm.family():
+        try:
+            total += rollup(pid)["Pss"]
+        except PermissionError:
+            total += resident(pid)
+    warm.close()
+    return total
 
 
 class State(NamedTuple):
@@ -125,29 +126,23 @@ class State(NamedTuple):
 
 def _state(warm: Warm) -> State:
     time.sleep(1)
-    family = warm.family()
-    names = ("harness", "supervisor", "keeper", "worker")
-    lasting = dict(zip(names, (os.getpid(), *family[:3]), strict=True))
-    rss = {}
-    for name, pid in lasting.items():
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        rss[name] = next(int(x.split()[1]) * 1024 for x in lines if x.startswith("VmRSS"))
+    sandbox = warm.lasting()
+    lasting = {"harness": os.getpid(), **sandbox}
     return State(
-        rss,
-        len(family),
+        {name: resident(pid) for name, pid in lasting.items()},
+        len(warm.family()),
         sum(len(list(Path(f"/proc/{pid}/fd").iterdir())) for pid in lasting.values()),
-        sum(len(Path(f"/proc/{pid}/mountinfo").read_bytes().splitlines()) for pid in family[:3]),
+        sum(len(Path(f"/proc/{p}/mountinfo").read_bytes().splitlines()) for p in sandbox.values()),
         _files(warm),
     )
 
 
 def _files(warm: Warm) -> int:
     """Count the files and folders that the keeper holds, and those in the temporary folder."""
-    folder = warm.sandbox._keeper.folder
-    writable = (rootfs.WORKSPACES, rootfs.TREES, *(rootfs.HOME, rootfs.TEMPORARY, "/dev/shm"))
-    roots = [f"/proc/{warm.keeper}/root{path}" for path in writable]
-    if folder is not None:
-        roots = [str(folder)]
+    keeper, folder = warm.lasting()["keeper"], warm.sandbox._keeper.folder
+    writable = (rootfs.WORKSPACES, rootfs.TREES, rootfs.HOME, rootfs.TEMPORARY, "/dev/shm")
+    inner = [f"/proc/{keeper}/root{path}" for path in writable]
+    roots = inner if folder is None else [str(folder)]
     inside = sum(len(folders) + len(files) for root in roots for _, folders, files in os.walk(root))
     return inside + len(list(Path(tempfile.gettempdir()).glob("sandmle-*")))
 
@@ -190,20 +185,21 @@ def killed(table: Table, public: Path) -> None:
             [sys.executable, "-c", _HARNESS, *arguments],
             env={**os.environ, "TMPDIR": tempfile.gettempdir()},
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
             text=True,
         )
         assert harness.stdout is not None
         if harness.stdout.readline() != "ready\n":
-            harness.communicate()
-            table.add(f"harness killed, {mode.name}: all is gone", None, 2.0, note="not here")
+            why = harness.communicate()[1].strip().splitlines()[-1]
+            table.add(f"harness killed, {mode.name}: all is gone", None, 2.0, note=why)
             continue
-        born = {pid: started_at(pid) for pid in processes.descendants(harness.pid)}
+        below = processes.descendants(harness.pid)
+        born = {pid: when for pid in below if (when := started_at(pid)) is not None}
         harness.send_signal(signal.SIGKILL)
         killed_at = time.perf_counter()
         harness.communicate()
         while time.perf_counter() - killed_at < 30:
-            alive = [pid for pid, when in born.items() if when and started_at(pid) == when]
+            alive = [pid for pid, when in born.items() if started_at(pid) == when]
             if not alive and not list(Path(tempfile.gettempdir()).glob("sandmle-*")):
                 break
             time.sleep(0.01)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from measure import Table, Warm, cold_run, cpu_s, interleaved, p50
@@ -107,8 +108,6 @@ def fork_ahead(table: Table, public: Path, rounds: int) -> None:
 
 def throughput(table: Table, public: Path) -> None:
     """Count no-ops of one worker and of two, in windows taken in turn."""
-    from concurrent.futures import ThreadPoolExecutor
-
     sandboxes = {workers: Warm(public, workers=workers) for workers in (1, 2)}
     rates: dict[int, list[float]] = {1: [], 2: []}
 
@@ -139,8 +138,11 @@ def beside_peers(table: Table, public: Path, folder: Path, rounds: int) -> None:
     """Run the same two programs in ours and in the peers."""
     warm, cold = Warm(public), Warm(public, "cold")
     others, absent = peers(folder)
-    runners: dict[str, Callable[[str], float]] = {peer.name: peer.run for peer in others}
-    runners = {f"sandmle, warm, {warm.mode}": warm.run, f"sandmle, {cold.mode}": cold.run} | runners
+    runners: dict[str, Callable[[str], float]] = {
+        f"sandmle, warm, {warm.mode}": warm.run,
+        f"sandmle, {cold.mode}": cold.run,
+        **{peer.name: peer.run for peer in others},
+    }
     calls: dict[str, Callable[[], float]] = {}
     for name, run in runners.items():
         for label, code in (("no-op", NOOP), ("forest", FOREST)):

@@ -2,8 +2,8 @@
 
     python benchmarks/unconfined.py PRELOAD
 
-It is what the sandbox is measured against. Like there, two processes are forked for each program,
-one to watch and one to be the program. Requests and answers are lines of JSON.
+It is what the sandbox is measured against: for each program two processes are forked, one to watch
+and one to be the program. Requests and answers are lines of JSON.
 """
 
 import builtins
