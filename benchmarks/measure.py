@@ -46,7 +46,9 @@ class Table:
 
     def __init__(self) -> None:
         self.rows: list[Row] = []
-        self.details: dict[str, object] = {}
+        load, cores = round(os.getloadavg()[0], 1), os.cpu_count()
+        self.details: dict[str, object] = {"load": load, "cores": cores}
+        print(f"load {load} on {cores} cores")  # of others; throughput shows it most
         print(f"{'check':<62}{'measured':>12}{'bound':>12}  held")
 
     def add(

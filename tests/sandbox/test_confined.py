@@ -298,8 +298,9 @@ def test_spared_paths_cover_all_but_the_hidden(hidden: list[str]) -> None:
         for leaf in leaves:
             Path(folder, leaf).parent.mkdir(parents=True, exist_ok=True)
             Path(folder, leaf).touch()
+        Path(folder, "link").symlink_to("a")
         paths = [f"{folder}/{one}" for one in hidden]
-        spared = modes.spared([folder], paths)
+        spared = modes.spared([folder, f"{folder}/link"], paths)
         for leaf in leaves:
             path = f"{folder}/{leaf}"
             shown = any(path == one or path.startswith(f"{one}/") for one in spared)

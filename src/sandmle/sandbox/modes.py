@@ -98,13 +98,18 @@ def own_paths() -> list[str]:
 
 
 def spared(shown: list[str], hidden: list[str]) -> list[str]:
-    """Return paths that cover `shown` but not `hidden`: an allow-list cannot take back."""
+    """Return paths that cover `shown` but not `hidden`: an allow-list cannot take back.
+
+    Links are followed first: what counts is where they lead, as `lib64` to `lib`.
+    """
     found: list[str] = []
-    for path in shown:
-        if not any(one == path or _is_below(one, path) for one in hidden):
+    kept_out = [os.path.realpath(path) for path in hidden]
+    for path in dict.fromkeys(os.path.realpath(path) for path in shown):
+        if not any(one == path or _is_below(one, path) for one in kept_out):
             found.append(path)
-        elif path not in hidden:
-            found += spared([str(child) for child in sorted(Path(path).iterdir())], hidden)
+        elif path not in kept_out:
+            inside = [child for child in sorted(Path(path).iterdir()) if not child.is_symlink()]
+            found += spared([str(child) for child in inside], kept_out)
     return found
 
 
