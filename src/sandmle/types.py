@@ -243,7 +243,11 @@ class Rung(Record):
 
 
 class TaskCard(Record):
-    """The content of `task.json`: all that may be known of a task, and no hidden rule or seed."""
+    """The content of `task.json`: all that may be known of a task, and no hidden rule or seed.
+
+    `sound`: the shipped rows tell the milestones apart, by every check of the gate; None where no
+    gate has looked.
+    """
 
     schema_version: Literal[1] = 1
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,79}$")
@@ -253,6 +257,7 @@ class TaskCard(Record):
     submission: SubmissionSchema
     milestones: Milestones
     ladder: tuple[Rung, ...] = ()
+    sound: bool | None = None
     files: dict[str, str]
 
     @property

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandmle.errors import TaskError, UsageError
-from sandmle.tasks.corpus import Corpus, open_corpus, root_hash, split_tasks
+from sandmle.tasks.corpus import Corpus, open_corpus, root_hash, split_ids
 
 ANSWERS = "id,label\na,1\nb,0\n"
 
@@ -81,34 +81,39 @@ def test_splits_are_those_of_the_index(corpus: Corpus) -> None:
 
 
 def test_the_root_hash_does_not_depend_on_order(folder: Path) -> None:
-    tasks = list(open_corpus(folder))
-    assert root_hash(tasks) == root_hash(tasks[::-1])
-    assert root_hash(tasks) != root_hash(tasks[1:])
+    hashes = [(task.id, task.content_hash) for task in open_corpus(folder)]
+    assert root_hash(hashes) == root_hash(hashes[::-1]) == open_corpus(folder).root_hash
+    assert root_hash(hashes) != root_hash(hashes[1:])
+
+
+STRATA = {f"t{i:02d}": ("accuracy", "micro_f1", "roc_auc")[i % 3] for i in range(12)}
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9]))
-def test_split_is_a_stratified_partition(folder: Path, seed: int, fraction: float) -> None:
-    tasks = list(open_corpus(folder))
-    train, validation = split_tasks(tasks, fraction, seed)
-    ids = [task.id for task in (*train, *validation)]
-    assert sorted(ids) == [task.id for task in tasks]
+def test_split_is_a_stratified_partition(seed: int, fraction: float) -> None:
+    train, validation = split_ids(STRATA, fraction, seed)
+    assert sorted([*train, *validation]) == sorted(STRATA)
+    assert len(validation) == round(fraction * 12)
     for metric in ("accuracy", "micro_f1", "roc_auc"):
-        share = sum(task.card.metric.name == metric for task in validation)
-        assert share == round(fraction * 4)
-    again = split_tasks(tasks[::-1], fraction, seed)
-    assert [t.id for t in again[1]] == [t.id for t in validation]
+        share = sum(STRATA[name] == metric for name in validation)
+        assert abs(share - fraction * 4) < 1
+    assert split_ids(dict(reversed(STRATA.items())), fraction, seed) == (train, validation)
 
 
-def test_clusters_stay_on_one_side(folder: Path) -> None:
-    tasks = list(open_corpus(folder))
+def test_strata_of_one_task_share_the_quota() -> None:
+    _, validation = split_ids({f"t{i}": f"s{i}" for i in range(40)}, 0.1, 0)
+    assert len(validation) == 4
+
+
+def test_clusters_stay_on_one_side() -> None:
     clusters = {f"t{i:02d}": f"c{i // 6}" for i in range(12)}
     for seed in range(20):
-        train, validation = split_tasks(tasks, 0.5, seed, lambda task: "all", clusters)
-        sides = [{clusters[task.id] for task in side} for side in (train, validation)]
-        assert not sides[0] & sides[1]
-        assert len(validation) == 6
+        sides = split_ids(dict.fromkeys(STRATA, "all"), 0.5, seed, clusters)
+        first, second = ({clusters[name] for name in side} for side in sides)
+        assert not first & second
+        assert len(sides[1]) == 6
 
 
-def test_an_impossible_fraction_is_refused(folder: Path) -> None:
+def test_an_impossible_fraction_is_refused() -> None:
     with pytest.raises(UsageError, match="not within"):
-        split_tasks(list(open_corpus(folder)), 1.0, 0)
+        split_ids(STRATA, 1.0, 0)

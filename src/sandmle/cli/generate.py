@@ -1,8 +1,9 @@
 """`sandmle generate`."""
 
 import shlex
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,42 +11,85 @@ from sandmle.cli.options import AsJson, resumable
 from sandmle.cli.output import emit, say
 from sandmle.config import DEFAULT_SANDBOX
 
+if TYPE_CHECKING:
+    from sandmle.factory.mix import Mix
+    from sandmle.factory.slot import Filled
+
+Names = Annotated[str | None, typer.Option(help="Only these; separate several by commas.")]
+
 
 def generate(
     out: Annotated[Path, typer.Argument(help="The folder of the corpus; made if need be.")],
     n: Annotated[int, typer.Option("--n", help="How many tasks.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Equal seeds give equal bytes.")] = 0,
-    family: Annotated[str | None, typer.Option(help="One family only.")] = None,
-    workers: Annotated[int, typer.Option(min=1, help="Attempts side by side.")] = 2,
+    seed: Annotated[int, typer.Option(help="Equal seeds give equal bytes.")] = 0,
+    family: Names = None,
+    modality: Names = None,
+    task_type: Names = None,
+    level: Names = None,
+    mix: Annotated[Path | None, typer.Option(help="TOML with weights of families.")] = None,
+    seeds: Annotated[Path | None, typer.Option(help="JSON with structures to imitate.")] = None,
+    holdout_families: Annotated[
+        str | None, typer.Option(help="Families that go to the split `ood` as a whole.")
+    ] = None,
+    test_policy: Annotated[str, typer.Option(help="adaptive, or paper20.")] = "adaptive",
+    thresholds: Annotated[str, typer.Option(help="anchors, or paper.")] = "anchors",
+    workers: Annotated[int, typer.Option(help="Processes side by side.")] = 2,
     sandbox: Annotated[
         str, typer.Option(help="Where the ladder runs, for example bare.")
     ] = DEFAULT_SANDBOX,
     as_json: AsJson = False,
 ) -> None:
     """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
-    from sandmle.factory.pipeline import generate as run
+    from sandmle.factory.pipeline import make, new_job
 
+    chosen = _mix(mix, seeds, family, modality, task_type, level, holdout_families)
+    job = new_job(n, seed, chosen, test_policy, thresholds)
     with resumable():
-        corpus = run(
-            out,
-            n,
-            seed,
-            family,
-            workers=workers,
-            progress=lambda task, done, total: say(f"[{done}/{total}] {task.id}"),
-            sandbox=sandbox,
-        )
-    funnel = corpus.index.funnel if corpus.index else {}
+        index = make(out, n, job, workers=workers, progress=_tell, sandbox=sandbox)
     if as_json:
-        emit(
-            {
-                "corpus": str(out),
-                "tasks": len(corpus),
-                "root_hash": corpus.root_hash,
-                "funnel": funnel,
-            }
-        )
+        facts = {"corpus": str(out), "tasks": n, "root_hash": index.root_hash}
+        emit({**facts, "funnel": index.funnel})
     else:
         where = shlex.quote(str(out))
-        print(f"{n} {'task' if n == 1 else 'tasks'} in {where}")
+        attempts = index.funnel["attempts"]
+        print(f"{n} {'task' if n == 1 else 'tasks'} in {where}, of {attempts} attempts")
         print(f"sandmle rollout {where} --out runs/first    plays the ladder on them")
+
+
+def _tell(filled: "Filled", done: int, total: int, rejected: "Counter[str]") -> None:
+    reasons = ", ".join(f"{k} x {name}" for name, k in rejected.most_common(3))
+    say(
+        f"[{done}/{total}] {filled.task_id}" + (f"   rejected so far: {reasons}" if reasons else "")
+    )
+
+
+def _mix(
+    mix: Path | None,
+    seeds: Path | None,
+    family: str | None,
+    modality: str | None,
+    task_type: str | None,
+    level: str | None,
+    holdout: str | None,
+) -> "Mix":
+    """Put the options on top of what the file of a mix says."""
+    from sandmle.errors import UsageError
+    from sandmle.factory.mix import Mix, read_mix, read_seeds
+
+    levels = _names(level)
+    if not all(name.isascii() and name.isdigit() for name in levels):
+        raise UsageError(f"--level {level}: levels are whole numbers, several separated by commas")
+    given = {
+        "families": dict.fromkeys(_names(family), 1.0),
+        "modalities": _names(modality),
+        "task_types": _names(task_type),
+        "levels": tuple(map(int, levels)),
+        "holdout": _names(holdout),
+        "seeds": read_seeds(seeds) if seeds is not None else (),
+    }
+    start = read_mix(mix) if mix is not None else Mix()
+    return start.model_copy(update={name: value for name, value in given.items() if value})
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())

@@ -1,14 +1,19 @@
 """`sandmle tasks list|show|check`."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sandmle.cli.options import AsJson
 from sandmle.cli.output import emit, number, say, table
+from sandmle.config import DEFAULT_SANDBOX
 from sandmle.types import Check
+
+if TYPE_CHECKING:
+    from sandmle.tasks.folder import Task
 
 app = typer.Typer(help="Look at task folders.", no_args_is_help=True)
 Where = Annotated[Path, typer.Argument(help="A corpus, or one task folder.")]
@@ -29,6 +34,7 @@ def list_tasks(where: Where, as_json: AsJson = False) -> None:
             "metric": task.card.metric.name,
             "direction": task.card.milestones.direction,
             "gold": task.card.milestones.gold,
+            "sound": task.card.sound,
         }
         for task in corpus
     ]
@@ -36,7 +42,7 @@ def list_tasks(where: Where, as_json: AsJson = False) -> None:
     if as_json:
         emit({"tasks": facts, "broken": broken})
     else:
-        header = ("id", "title", "modality", "metric", "direction", "gold")
+        header = ("id", "title", "modality", "metric", "direction", "gold", "sound")
         table(header, [[fact[name] for name in header] for fact in facts])
     for fault in corpus.broken:
         say(f"broken: {fault.reason}")
@@ -61,6 +67,8 @@ def show(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
         (rung.name, rung.kind, number(rung.test), number(rung.pool)) for rung in task.card.ladder
     ]
     print(task.description)
+    if task.card.sound is False:
+        print("NOT SOUND: the shipped rows do not tell the milestones apart\n")
     print(f"milestones ({'higher' if milestones.direction == 'max' else 'lower'} is better)\n")
     names = ("median", "bronze", "silver", "gold", "sample_score")
     table(names, [[number(getattr(milestones, name)) for name in names]])
@@ -69,8 +77,15 @@ def show(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def check(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
-    """Check that tasks are whole and that their graders behave; runs none of a task's code."""
+def check(
+    where: Where,
+    task_id: Id = None,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Rebuild, run the ladder again, and compare.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check that tasks are whole and that their graders behave; runs their ladder if --deep."""
     from sandmle.grading.check import check_task
     from sandmle.tasks.corpus import open_corpus
 
@@ -79,6 +94,8 @@ def check(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
     reports = []
     for task in tasks:
         checks = check_task(task)
+        if deep:
+            checks += _deep_checks(task)
         failed = [one for one in checks if one.passed is False]
         reports.append(_report(task.id, checks))
         if not as_json:
@@ -95,6 +112,19 @@ def check(where: Where, task_id: Id = None, as_json: AsJson = False) -> None:
     if as_json:
         emit({"ok": everything, "tasks": reports})
     raise typer.Exit(0 if everything else 1)
+
+
+def _deep_checks(task: "Task") -> list[Check]:
+    """Rebuild a task in a sandbox of its own; one that cannot be has failed, the others go on."""
+    from sandmle.errors import TaskError
+    from sandmle.factory.deep import check_deep
+    from sandmle.factory.slot import open_factory_sandbox
+
+    with closing(open_factory_sandbox(DEFAULT_SANDBOX)) as sandbox:
+        try:
+            return check_deep(task, sandbox)
+        except (TaskError, ValueError, KeyError) as error:
+            return [Check(name="rebuilt", passed=False, detail=str(error).splitlines()[0])]
 
 
 def _report(task_id: str, checks: Sequence[Check]) -> dict[str, Any]:

@@ -1,39 +1,70 @@
-"""Builds the files of a task from its parameters: the same bytes for the same seed."""
+"""Builds the files of a task from its recipe: the same bytes for the same seed."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sandmle.factory.family import FAMILIES, Family, Sample, Target
-from sandmle.factory.skin import Skin, SkinColumn
+from sandmle.factory.family import FAMILIES, Family, Sample, Split
+from sandmle.factory.modalities.tabular.ladder import (
+    Goal,
+    Remedy,
+    Script,
+    generic_rungs,
+    reference,
+    tuned_rung,
+)
+from sandmle.factory.modalities.tabular.mutations import MUTATIONS, NUMERIC, Draft, TableMutation
+from sandmle.factory.story import (
+    Story,
+    StoryColumn,
+    fixed,
+    spell,
+    spell_target,
+)
 from sandmle.files import render
-from sandmle.metrics.registry import METRICS
-from sandmle.tasks.submission import to_csv
-from sandmle.types import MetricRef, Record, SubmissionSchema
+from sandmle.metrics.registry import METRICS, Metric
+from sandmle.tasks.submission import read_table, to_csv
+from sandmle.types import MetricRef, Mutation, Record, SubmissionSchema
 
 # one random stream for each purpose, so that more rows of one thing do not move another
-TRAIN, TEST, IDS, SAMPLE = 1, 2, 3, 4
+TRAIN, TEST, IDS, SAMPLE, MUTATE_TRAIN, MUTATE_TEST = 1, 2, 3, 4, 7, 8
+_BY_LABEL = ("label", "probabilities")
+_MIDDLE = ("mae",)  # metrics whose best constant is the median
+
+
+class Applied(Record):
+    """A mutation by name, with its parameters."""
+
+    name: str
+    parameters: dict[str, Any]
 
 
 class Recipe(Record):
-    """What determines a task's data: kept in `private/spec.json` as its parameters."""
+    """What determines a task's data: kept in `private/spec.json` as its parameters.
+
+    `denoised`: the hidden answers follow the rule exactly; otherwise they are as noisy as train.
+    """
 
     family: str
     level: int
     config: dict[str, Any]
-    skin: Skin
-    columns: tuple[SkinColumn, ...]
+    story: Story
+    mutations: tuple[Applied, ...]
     metric: MetricRef
+    denoised: bool = True
 
 
 class Draw(NamedTuple):
-    """The tables of one draw, as CSV bytes."""
+    """The tables of one draw, as CSV bytes; `noisy` is the answer as it would be observed."""
 
     train: bytes
     test: bytes
     answer: bytes
+    noisy: bytes
     sample_submission: bytes
+    side: dict[str, bytes]
 
 
 def member(recipe: Recipe) -> Family:
@@ -41,77 +72,204 @@ def member(recipe: Recipe) -> Family:
     return FAMILIES.get(recipe.family).load(recipe.config)
 
 
-def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int) -> Draw:
-    """Draw train and test rows; train shows the observed class, the answers are free of noise."""
-    family = member(recipe)
-    streams = {name: np.random.default_rng([*seed, name]) for name in (TRAIN, TEST, IDS, SAMPLE)}
+def mutations(recipe: Recipe) -> tuple[TableMutation, ...]:
+    """Return the mutations of a recipe, in the order in which they are applied."""
+    return tuple(MUTATIONS.get(m.name).model_validate(m.parameters) for m in recipe.mutations)
+
+
+def columns_of(recipe: Recipe) -> tuple[StoryColumn, ...]:
+    """Return all columns of train and test but id and target, in their order."""
+    return (*recipe.story.columns, *(c for m in mutations(recipe) for c in m.added))
+
+
+def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int, mark: str = "") -> Draw:
+    """Draw train and test rows; `mark` stands before the ids and groups of another draw."""
+    family, story = member(recipe), recipe.story
+    streams = {name: np.random.default_rng([*seed, name]) for name in range(1, MUTATE_TEST + 1)}
     train = family.sample(streams[TRAIN], n_train, "train")
     test = family.sample(streams[TEST], n_test, "test")
-    ids = _ids(streams[IDS], recipe.skin.id_prefix, n_train + n_test)
-    classes = classes_of(recipe)
+    numbers = streams[IDS].permutation(90_000)[: n_train + n_test] + 10_000
+    ids = [f"{mark}{story.id_prefix}{number}" for number in numbers]
+    groups = _groups(recipe, streams[IDS], mark)
+    first = _draft(recipe, train, groups, streams[MUTATE_TRAIN], "train")
+    second = _draft(recipe, test, groups, streams[MUTATE_TEST], "test")
+    order = streams[TRAIN].permutation(n_train)
+    cells = {name: [column[i] for i in order] for name, column in first.cells.items()}
+    observed = first.observed[order]
+    key, target = story.id_column, story.target
     train_ids, test_ids = ids[:n_train], ids[n_train:]
-    id_column, target = recipe.skin.id_column, recipe.skin.target.name
-    observed = [classes[i] for i in train.observed]
     guesses = streams[SAMPLE].choice(train.observed, n_test)
     return Draw(
-        train=to_csv({id_column: train_ids, **_cells(recipe, train), target: observed}),
-        test=to_csv({id_column: test_ids, **_cells(recipe, test)}),
-        answer=to_csv({id_column: test_ids, target: [classes[i] for i in test.clean]}),
-        sample_submission=to_csv({id_column: test_ids, target: [classes[i] for i in guesses]}),
+        train=to_csv({key: train_ids, **cells, target.name: spell_target(target, observed)}),
+        test=to_csv({key: test_ids, **second.cells}),
+        answer=to_csv({key: test_ids, **answer_columns(recipe, test.clean)}),
+        noisy=to_csv({key: test_ids, **answer_columns(recipe, test.observed)}),
+        sample_submission=to_csv({key: test_ids, **_sample(recipe, guesses)}),
+        side=_side(recipe),
     )
 
 
-def wants_label(recipe: Recipe) -> bool:
-    """Return whether a submission names the class of each row; otherwise it gives it a number."""
-    return METRICS.get(recipe.metric.name).kind.name == "label"
+def _draft(
+    recipe: Recipe,
+    sample: Sample,
+    groups: dict[tuple[Split, int], str],
+    rng: np.random.Generator,
+    split: Split,
+) -> Draft:
+    """Spell a sample in its story and apply the mutations."""
+    names = {number: name for (where, number), name in groups.items() if where == split}
+    cells = {
+        c.name: spell(c, sample.features[str(c.variable)], names) for c in recipe.story.columns
+    }
+    draft = Draft(cells, sample.observed.copy())
+    for mutation in mutations(recipe):
+        mutation.apply(draft, rng, split)
+    return draft
 
 
-def classes_of(recipe: Recipe) -> tuple[str, str]:
-    """Return the two classes as they are spelled in the files: 0 and 1 where a score is wanted."""
-    return recipe.skin.target.classes if wants_label(recipe) else ("0", "1")
+def _groups(recipe: Recipe, rng: np.random.Generator, mark: str) -> dict[tuple[Split, int], str]:
+    """Name the groups of both splits: distinct, in random order."""
+    column = next((c for c in recipe.story.columns if c.kind == "group"), None)
+    if column is None:
+        return {}
+    numbers = iter(rng.permutation(9000) + 1000)
+    splits: tuple[Split, ...] = ("train", "test")
+    return {
+        (split, i): f"{mark}{column.prefix}{next(numbers)}" for split in splits for i in range(2000)
+    }
 
 
-def target_of(recipe: Recipe) -> Target:
+def _side(recipe: Recipe) -> dict[str, bytes]:
+    table = recipe.story.table
+    if table is None:
+        return {}
+    cells = zip(*table.rows, strict=True)
+    columns = {c.name: list(column) for c, column in zip(table.columns, cells, strict=True)}
+    return {table.file: to_csv(columns)}
+
+
+def answer_columns(recipe: Recipe, values: NDArray[Any]) -> dict[str, list[str]]:
+    """Return the target of some rows in the form of the hidden answers."""
+    target = recipe.story.target
+    if metric_of(recipe).kind.name != "probabilities":
+        return {target.name: spell_target(target, values)}
+    return {c: ["1" if v == i else "0" for v in values] for i, c in enumerate(target.classes)}
+
+
+def _sample(recipe: Recipe, guesses: NDArray[Any]) -> dict[str, list[str]]:
+    """Return a submission in the right form that knows nothing but how targets are distributed."""
+    target, kind = recipe.story.target, metric_of(recipe).kind.name
+    if kind == "probabilities":
+        even = fixed(np.full(len(guesses), 1 / len(target.classes)), 4)
+        return dict.fromkeys(target.classes, even)
+    if kind == "probability":
+        return {target.name: ["0.5"] * len(guesses)}
+    return {target.name: spell_target(target, guesses)}
+
+
+# --- what follows from a recipe -------------------------------------------------------------------
+
+
+def metric_of(recipe: Recipe) -> Metric:
+    """Return the metric of a task."""
+    return METRICS.get(recipe.metric.name)
+
+
+def by_label(metric: str) -> bool:
+    """Return whether the target is spelled as a class of the story: otherwise it is 0 or 1."""
+    return METRICS.get(metric).kind.name in _BY_LABEL
+
+
+def goal_of(recipe: Recipe) -> Goal:
     """Return what the ladder's scripts must know."""
-    skin = recipe.skin
-    return Target(skin.id_column, skin.target.name, classes_of(recipe), not wants_label(recipe))
+    target, metric = recipe.story.target, metric_of(recipe)
+    return Goal(
+        id_column=recipe.story.id_column,
+        target=target.name,
+        outcome=target.kind,
+        classes=target.classes,
+        form=metric.kind.name,
+        middle=metric.name in _MIDDLE,
+    )
+
+
+def ladder(recipe: Recipe) -> list[Script]:
+    """Return the scripts that a task ships, easiest first."""
+    goal = goal_of(recipe)
+    return [*generic_rungs(goal), tuned_rung(goal), _reference(recipe, None)]
+
+
+def ablations(recipe: Recipe) -> dict[str, Script]:
+    """Return, by the name of each mutation, the reference that does not undo it."""
+    return {m.name: _reference(recipe, m.name) for m in mutations(recipe)}
+
+
+def _reference(recipe: Recipe, without: str | None) -> Script:
+    story = recipe.story
+    names = {str(c.variable): c.name for c in story.columns} | {"target": story.target.name}
+    if story.table is not None:
+        names |= {f"side_{c.variable}": c.name for c in story.table.columns}
+        names["side_table"] = story.table.file
+    remedies = [
+        Remedy(m.recovery, m.remedy(story.target.name))
+        for m in mutations(recipe)
+        if m.name != without
+    ]
+    kinds = (*NUMERIC, "latitude", "longitude")
+    numeric = [c.name for c in story.columns if c.kind in kinds]
+    name = "reference" if without is None else f"reference without the remedy of {without}"
+    return reference(goal_of(recipe), member(recipe).solution(names), remedies, numeric, name)
 
 
 def schema_of(recipe: Recipe, n_test: int) -> SubmissionSchema:
     """Return the schema of a submission."""
-    metric = METRICS.get(recipe.metric.name)
-    skin = recipe.skin
-    return metric.schema(
-        skin.id_column, skin.target.name, classes_of(recipe), n_test, recipe.metric.params
+    target = recipe.story.target
+    return metric_of(recipe).schema(
+        recipe.story.id_column, target.name, target.classes, n_test, recipe.metric.params
+    )
+
+
+def told_mutations(recipe: Recipe) -> tuple[Mutation, ...]:
+    """Return the mutations as the specification lists them."""
+    return tuple(
+        Mutation(name=m.name, parameters=m.model_dump(mode="json"), recovery=m.recovery)
+        for m in mutations(recipe)
     )
 
 
 def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: bytes) -> str:
     """Write `description.md`: the story, the files, the metric, the form; not the rule."""
-    first, second = recipe.skin.target.classes
-    by_label = wants_label(recipe)
+    metric = metric_of(recipe)
     return render(
         "sandmle.factory",
         "templates/description.md.j2",
-        skin=recipe.skin,
-        columns=recipe.columns,
-        metric=METRICS.get(recipe.metric.name),
+        story=recipe.story,
+        columns=columns_of(recipe),
+        metric=metric,
+        schema=schema_of(recipe, n_test),
         n_train=n_train,
         n_test=n_test,
-        target_values=f"`{first}`, `{second}`" if by_label else f"0: {first}, 1: {second}",
-        choices=f": `{first}` or `{second}`" if by_label else "",
-        head="\n".join(sample_submission.decode().splitlines()[:3]),
+        denoised=recipe.denoised,
+        head="\n".join(sample_submission.decode().splitlines()[:4]),
     )
 
 
-def _cells(recipe: Recipe, sample: Sample) -> dict[str, list[str]]:
-    """Return the feature columns as they are named and spelled in the story."""
-    return {
-        column.name: [f"{value:.{column.decimals}f}" for value in column.center + column.spread * z]
-        for column, z in zip(recipe.columns, sample.features.values(), strict=True)
-    }
+def constants(recipe: Recipe, train: bytes, n: int) -> dict[str, dict[str, NDArray[Any]]]:
+    """Return the submissions of `n` rows that say the same of every row.
 
-
-def _ids(rng: np.random.Generator, prefix: str, n: int) -> list[str]:
-    """Return distinct ids in random order, so that nothing can be read from them."""
-    return [f"{prefix}{number:05d}" for number in rng.permutation(90_000)[:n] + 10_000]
+    The best constant quantities are taken from `train.csv`.
+    """
+    target, kind = recipe.story.target, metric_of(recipe).kind.name
+    name = target.name
+    if kind == "label":
+        return {f"all {c}": {name: np.full(n, c, dtype=object)} for c in target.classes}
+    if kind == "probabilities":
+        share = 1 / len(target.classes)
+        return {"all classes alike": {c: np.full(n, share) for c in target.classes}}
+    if target.classes:
+        return {"all 0.5": {name: np.full(n, 0.5)}}
+    values = np.array([float(cell) for cell in read_table(train).column(name)])
+    middle = {"mean": values.mean(), "median": np.median(values)}
+    if target.kind == "amount":
+        middle["geometric mean"] = np.expm1(np.log1p(values.clip(0)).mean())
+    return {f"the {how}": {name: np.full(n, float(v))} for how, v in middle.items()}

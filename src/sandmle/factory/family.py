@@ -2,54 +2,121 @@
 
 One family is one file in `factory/families/`. It draws its parameters from a generator, samples
 rows in the abstract (features by name, target as it is seen and as it truly is), states its rule
-in words, and writes the ladder's scripts. Names, units and the story come from a skin.
+in words, and says how to solve it. Names, units and the story come from a skin.
 """
 
-from typing import ClassVar, Literal, NamedTuple, Protocol, Self
+from pkgutil import iter_modules
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sandmle.factory import families
 from sandmle.registry import Registry
-from sandmle.types import Feature, Mutation, Record, TaskDNA
+from sandmle.types import Feature, Record, TaskDNA
 
 Split = Literal["train", "test"]
+VariableKind = Literal[
+    "number", "amount", "reading", "category", "group", "code", "time", "latitude", "longitude"
+]
+OutcomeKind = Literal["binary", "ordinal", "classes", "number", "amount"]
+
+LEVELS = 5
+# what each kind of target may be scored by; a family can choose fewer
+METRICS_OF: dict[OutcomeKind, tuple[str, ...]] = {
+    "binary": ("roc_auc", "accuracy", "mcc", "log_loss", "balanced_accuracy", "average_precision"),
+    "ordinal": ("quadratic_kappa", "accuracy", "macro_f1"),
+    "classes": ("accuracy", "macro_f1", "balanced_accuracy", "log_loss_multiclass", "mcc"),
+    "number": ("rmse", "mae", "r2", "spearman"),
+    "amount": ("rmsle", "mae", "spearman"),
+}
+
+
+class Variable(Record):
+    """One feature in the abstract.
+
+    What `Sample.features` holds for it, by `kind`, and what a skin makes of that:
+
+    - `number`: float, mean 0, spread about 1; becomes `center + spread * value`; NaN an empty cell
+    - `reading`: the same, but all readings of a task share one unit, center and spread
+    - `amount`: float, the logarithm; becomes `typical * exp(value)`
+    - `category`: int, 0 to `size` - 1; becomes one of the skin's names
+    - `group`: int, a number for each group of rows that no other split has
+    - `code`: str, as it is shown
+    - `time`: int, minutes since 2023-01-01 00:00 (a Sunday)
+    - `latitude`, `longitude`: float, degrees
+
+    `relevant` features are in the rule: a mutation of another would change nothing.
+    """
+
+    name: str
+    kind: VariableKind
+    abstract: str
+    relevant: bool = True
+    size: int = 0
+
+
+class Outcome(NamedTuple):
+    """The target in the abstract; `size` classes, 0 for a quantity.
+
+    `observed` and `clean` of a sample hold int64 classes, for a `number` floats with mean 0 and
+    spread 1, for an `amount` the logarithm.
+    """
+
+    kind: OutcomeKind
+    size: int = 0
 
 
 class Sample(NamedTuple):
     """Rows of a family: features (n,) each, the target as observed and free of noise (n,)."""
 
-    features: dict[str, NDArray[np.float64]]
-    observed: NDArray[np.int64]
-    clean: NDArray[np.int64]
+    features: dict[str, NDArray[Any]]
+    observed: NDArray[Any]
+    clean: NDArray[Any]
 
 
-class Target(NamedTuple):
-    """What a script of the ladder must know about its task; classes as spelled in train.csv."""
+class SideTable(NamedTuple):
+    """A small table beside train and test: its key is the value of a `category`.
 
-    id_column: str
-    name: str
-    classes: tuple[str, ...]
-    wants_score: bool
+    `columns` are in the abstract like `Sample.features`; the order of rows is that of the values.
+    """
+
+    key: str
+    columns: dict[str, NDArray[Any]]
 
 
-class Script(NamedTuple):
-    """A script of the ladder; `order` is its two-digit prefix, low is easy."""
+class Solution(NamedTuple):
+    """How to solve a family, as source: what the reference script is assembled from.
 
-    order: int
-    name: str
-    kind: Literal["dummy", "generic", "reference"]
-    code: str
+    `features` defines a function `features(frame)` from a frame with the story's columns (numeric
+    ones are float without gaps) to an array (n, k); pandas is `pd`, numpy `np`, and `train` is the
+    repaired training frame. `model` is what learns from the array, see `modalities/tabular/ladder`.
+    `before` runs on the frames `train` and `test` while gaps are still NaN.
+    """
+
+    features: str
+    model: Literal["linear", "sparse", "trees"]
+    before: str = ""
+
+
+Names = dict[str, str]
 
 
 class Family(Protocol):
-    """A drawn member of a family; the class is what is registered."""
+    """A drawn member of a family; the class is what is registered.
+
+    `mutations` are the names of those that leave the family's rule recoverable, `forced` those that
+    belong to it.
+    """
 
     name: ClassVar[str]
     modality: ClassVar[str]
     task_type: ClassVar[str]
+    outcomes: ClassVar[tuple[OutcomeKind, ...]]
     metrics: ClassVar[tuple[str, ...]]
-    levels: ClassVar[int]
+    mutations: ClassVar[tuple[str, ...]]
+    forced: ClassVar[tuple[str, ...]]
+    n_train: ClassVar[tuple[int, int]]
 
     @property
     def config(self) -> Record:
@@ -58,11 +125,11 @@ class Family(Protocol):
 
     @classmethod
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
-        """Draw parameters of difficulty `level`, 1 to `levels`."""
+        """Draw parameters of difficulty `level`, 1 to `LEVELS`."""
         ...
 
     @classmethod
-    def load(cls, parameters: dict[str, object]) -> Self:
+    def load(cls, parameters: dict[str, Any]) -> Self:
         """Return the member with these parameters (`config.model_dump()`)."""
         ...
 
@@ -71,12 +138,16 @@ class Family(Protocol):
         """Return whether the family can imitate a task of this structure."""
         ...
 
-    def features(self) -> tuple[Feature, ...]:
-        """Return the feature columns in their order."""
+    def variables(self) -> tuple[Variable, ...]:
+        """Return the features in the order of their columns."""
         ...
 
-    def mutations(self) -> tuple[Mutation, ...]:
-        """Return the degradations that are built into the data."""
+    def outcome(self) -> Outcome:
+        """Return what is predicted."""
+        ...
+
+    def side_table(self) -> SideTable | None:
+        """Return the table that the rule joins, if there is one."""
         ...
 
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
@@ -87,11 +158,116 @@ class Family(Protocol):
         """Return the hidden rule in words and symbols, with abstract feature names."""
         ...
 
-    def solutions(self, target: Target) -> list[Script]:
-        """Return the ladder's scripts: they read only `input/` and write `submission.csv`."""
+    def solution(self, names: Names) -> Solution:
+        """Return the reference; `names` maps each variable, and `target`, to its column.
+
+        A side table's file is under `side_table`, its columns under their abstract names.
+        """
         ...
 
 
 FAMILIES: Registry[type[Family]] = Registry(
-    "family", builtins=("sandmle.factory.families.interaction",), group="sandmle.families"
+    "family",
+    builtins=tuple(f"{families.__name__}.{m.name}" for m in iter_modules(families.__path__)),
+    group="sandmle.families",
 )
+
+Config = TypeVar("Config", bound=Record)
+
+
+class TableFamily(Generic[Config]):
+    """What families of tables share; a family adds `draw`, `sample`, `rule` and `solution`."""
+
+    modality: ClassVar[str] = "tabular"
+    task_type: ClassVar[str] = "classification"
+    outcomes: ClassVar[tuple[OutcomeKind, ...]] = ("binary",)
+    mutations: ClassVar[tuple[str, ...]] = ()
+    forced: ClassVar[tuple[str, ...]] = ()
+    n_train: ClassVar[tuple[int, int]] = (50, 200)
+    config_type: ClassVar[type[Record]]
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+
+    @classmethod
+    def load(cls, parameters: dict[str, Any]) -> Self:
+        """Return the member with these parameters."""
+        return cls(cls.config_type.model_validate(parameters))  # type: ignore[arg-type]
+
+    @classmethod
+    def supports(cls, dna: TaskDNA) -> bool:
+        """Return whether modality, type of task and number of classes can be had."""
+        classes = dna.target_info.cardinality
+        fits = {
+            "binary": classes == 2,
+            "ordinal": classes is not None and classes > 2,
+            "classes": classes is not None and classes > 2,
+            "number": classes is None,
+            "amount": classes is None,
+        }
+        return (dna.modality, dna.task_type) == (cls.modality, cls.task_type) and any(
+            fits[kind] for kind in cls.outcomes
+        )
+
+    def side_table(self) -> SideTable | None:
+        """Return None: most rules need no other table."""
+        return None
+
+
+def dna_features(family: Family) -> tuple[Feature, ...]:
+    """Return the features as a TaskDNA lists them."""
+    return tuple(Feature(name=v.name, abstract=v.abstract) for v in family.variables())
+
+
+# --- from a latent score to a target --------------------------------------------------------------
+
+
+class Scale(Record):
+    """Center and spread of a rule's latent score, measured once when a member is drawn."""
+
+    center: float
+    spread: float
+
+    @classmethod
+    def of(cls, latent: NDArray[np.float64]) -> "Scale":
+        """Take median and standard deviation, to five digits."""
+        return cls(
+            center=float(f"{np.median(latent):.5g}"), spread=float(f"{max(latent.std(), 1e-9):.5g}")
+        )
+
+    def __call__(self, latent: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Standardise."""
+        return (latent - self.center) / self.spread
+
+
+def binary(
+    rng: np.random.Generator, z: NDArray[np.float64], steepness: float, cut: float = 0.0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return classes drawn with chance logistic(steepness (z - cut)), and those without noise."""
+    chance = 1 / (1 + np.exp(-steepness * (z - cut)))
+    return (rng.random(len(z)) < chance).astype(np.int64), (z > cut).astype(np.int64)
+
+
+def graded(
+    rng: np.random.Generator, z: NDArray[np.float64], noise: float, cuts: tuple[float, ...]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the classes between `cuts` of z with normal noise, and of z itself."""
+    seen = z + noise * rng.normal(size=len(z))
+    return np.digitize(seen, cuts).astype(np.int64), np.digitize(z, cuts).astype(np.int64)
+
+
+def quantity(
+    rng: np.random.Generator, z: NDArray[np.float64], noise: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return z with normal noise, and z itself."""
+    return z + noise * rng.normal(size=len(z)), z
+
+
+def cuts_of(z: NDArray[np.float64], shares: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the values below which each share of `z` lies, to four digits after the point."""
+    return tuple(round(float(q), 4) for q in np.quantile(z, shares))
+
+
+def spell(weight: float, term: str) -> str:
+    """Return one summand of a formula."""
+    return f"{weight:+.4g} * {term}"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandmle.factory.build import Recipe, description, draw
+from sandmle.factory.trial import FRESH
 from sandmle.types import TaskSpec
 
 STUB = '''\
@@ -23,9 +24,6 @@ main(Path(__file__).with_name("spec.json"))
 '''
 
 
-_FRESH = 2**32 - 1  # in the place of a slot number, so that no shipped task has the same stream
-
-
 def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     """Write train, test, sample_submission, answer and description into `--out`."""
     spec = TaskSpec.model_validate_json(spec_path.read_bytes())
@@ -41,10 +39,18 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     if options.out.exists() and not options.out.is_dir():
         parser.error(f"{options.out} is a file; --out names a folder")
     recipe = Recipe.model_validate(spec.parameters)
-    seed = spec.seed if options.seed is None else (options.seed, _FRESH, 0)
+    seed = spec.seed if options.seed is None else (FRESH, 0, options.seed)
     tables = draw(recipe, seed, options.n_train, options.n_test)
     text = description(recipe, options.n_train, options.n_test, tables.sample_submission)
     options.out.mkdir(parents=True, exist_ok=True)
-    for name, content in tables._asdict().items():
-        (options.out / f"{name}.csv").write_bytes(content)
-    (options.out / "description.md").write_text(text, encoding="utf-8")
+    answer = tables.answer if recipe.denoised else tables.noisy
+    files = {
+        "train.csv": tables.train,
+        "test.csv": tables.test,
+        "answer.csv": answer,
+        "sample_submission.csv": tables.sample_submission,
+        "description.md": text.encode(),
+        **tables.side,
+    }
+    for name, content in files.items():
+        (options.out / name).write_bytes(content)

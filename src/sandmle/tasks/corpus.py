@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -60,7 +60,7 @@ class Corpus:
     @property
     def root_hash(self) -> str:
         """Return the SHA-256 over the ids and content hashes of the tasks."""
-        return root_hash(self.tasks)
+        return root_hash((task.id, task.content_hash) for task in self.tasks)
 
     def get(self, task_id: str) -> Task:
         """Return the task with this id; `UsageError` if there is none."""
@@ -124,44 +124,44 @@ def write_index(root: Path, index: CorpusIndex) -> None:
     write_atomic(root / INDEX, to_json(index.model_dump(mode="json"), indent=2) + "\n")
 
 
-def root_hash(tasks: Sequence[Task]) -> str:
-    """Return one hash for a set of tasks, independent of where they lie."""
-    pairs = sorted((task.id, task.content_hash) for task in tasks)
-    return sha256(to_json(pairs).encode())
+def root_hash(hashes: Iterable[tuple[str, str]]) -> str:
+    """Return one hash for tasks by id and content hash, independent of where they lie."""
+    return sha256(to_json(sorted(hashes)).encode())
 
 
-def split_tasks(
-    tasks: Sequence[Task],
+def split_ids(
+    strata: Mapping[str, str],
     fraction: float,
     seed: int,
-    stratum: Callable[[Task], str] = lambda task: task.card.metric.name,
     clusters: Mapping[str, str] | None = None,
-) -> tuple[list[Task], list[Task]]:
-    """Split tasks into train and validation, about `fraction` of each stratum to the latter.
+) -> tuple[list[str], list[str]]:
+    """Split task ids into train and validation, about `fraction` of each stratum to the latter.
 
-    Tasks with the same cluster (by id; a task without one is its own) stay on one side. The result
-    depends on ids and `seed` only, not on the order of `tasks`.
+    `strata` has the stratum of each id. Ids of one cluster (one without any is its own) stay on one
+    side; the first of them says of which stratum a cluster is. The result depends on ids and `seed`
+    only, not on any order. Strata that are too small for a whole task of their own share a quota.
     """
     if not 0 <= fraction < 1:
         raise UsageError(f"a validation fraction of {fraction} is not within [0, 1)")
     clusters = clusters or {}
-    groups: dict[str, list[Task]] = defaultdict(list)
-    for task in sorted(tasks, key=lambda task: task.id):
-        groups[clusters.get(task.id, task.id)].append(task)
-    strata: dict[str, list[list[Task]]] = defaultdict(list)
-    for members in groups.values():
-        strata[stratum(members[0])].append(members)
-    train: list[Task] = []
-    validation: list[Task] = []
+    groups: dict[str, list[str]] = defaultdict(list)
     for name in sorted(strata):
-        rng = random.Random(f"{seed}/{name}")
-        rng.shuffle(strata[name])
-        wanted = round(fraction * sum(map(len, strata[name])))
-        for members in strata[name]:
-            side = validation if wanted >= len(members) else train
-            wanted -= len(members) if side is validation else 0
-            side.extend(members)
-    return train, validation
+        groups[clusters.get(name, name)].append(name)
+    members: dict[str, list[list[str]]] = defaultdict(list)
+    for group in groups.values():
+        members[strata[group[0]]].append(group)
+    train: list[str] = []
+    validation: list[str] = []
+    owed = 0.0  # what rounding has left of the quotas so far
+    for stratum in sorted(members):
+        rng = random.Random(f"{seed}/{stratum}")
+        rng.shuffle(members[stratum])
+        owed += fraction * sum(map(len, members[stratum]))
+        for group in members[stratum]:
+            side = validation if owed >= len(group) - 0.5 else train
+            owed -= len(group) if side is validation else 0
+            side.extend(group)
+    return sorted(train), sorted(validation)
 
 
 def _read_index(root: Path) -> CorpusIndex | None:

@@ -4,16 +4,27 @@ A linear model sees next to nothing, trees see some of it, and whoever adds the 
 the standardised features to a sparse linear model sees all of it.
 """
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
-from sandmle.factory.family import FAMILIES, Sample, Script, Split, Target
-from sandmle.factory.ladder import generic_rungs, script
-from sandmle.types import Feature, Mutation, Record, TaskDNA
+from sandmle.factory.family import (
+    FAMILIES,
+    METRICS_OF,
+    Names,
+    Outcome,
+    Sample,
+    Solution,
+    Split,
+    TableFamily,
+    Variable,
+    binary,
+    spell,
+)
+from sandmle.types import Record
 
 # features, products, steepness of the logistic noise; by level
-_LEVELS = ((5, 1, 6.0), (6, 1, 5.0), (7, 1, 4.0), (7, 2, 6.0), (8, 2, 5.0))
+_LEVELS = ((5, 1, 8.0), (6, 1, 7.0), (7, 1, 6.0), (7, 2, 8.0), (8, 2, 7.0))
 
 
 class Product(Record):
@@ -33,17 +44,17 @@ class InteractionConfig(Record):
 
 
 @FAMILIES.register("interaction")
-class Interaction:
+class Interaction(TableFamily[InteractionConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "interaction"
-    modality: ClassVar[str] = "tabular"
-    task_type: ClassVar[str] = "classification"
-    metrics: ClassVar[tuple[str, ...]] = ("roc_auc", "accuracy", "mcc")
-    levels: ClassVar[int] = len(_LEVELS)
-
-    def __init__(self, config: InteractionConfig) -> None:
-        self.config = config
+    metrics: ClassVar[tuple[str, ...]] = METRICS_OF["binary"]
+    mutations: ClassVar[tuple[str, ...]] = (
+        "sentinel", "unit_mixup", "spikes", "decimal_comma", "unit_text", "swapped_fields",
+        "recalibrated", "double_entry", "biased_recorder",
+    )  # fmt: skip
+    n_train: ClassVar[tuple[int, int]] = (110, 200)
+    config_type = InteractionConfig
 
     @classmethod
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
@@ -59,38 +70,26 @@ class Interaction:
         )
         return cls(InteractionConfig(products=products, linear=tuple(linear), steepness=steepness))
 
-    @classmethod
-    def load(cls, parameters: dict[str, Any]) -> Self:
-        """Return the member with these parameters."""
-        return cls(InteractionConfig.model_validate(parameters))
-
-    @classmethod
-    def supports(cls, dna: TaskDNA) -> bool:
-        """Return whether the task is a binary classification of a table."""
-        binary = dna.target_info.cardinality == 2
-        return (dna.modality, dna.task_type) == (cls.modality, cls.task_type) and binary
-
-    def features(self) -> tuple[Feature, ...]:
+    def variables(self) -> tuple[Variable, ...]:
         """Return as many continuous features as the linear part has weights."""
-        abstract = "continuous, symmetric, bell-shaped"
+        used = {i for p in self.config.products for i in (p.first, p.second)}
         return tuple(
-            Feature(name=f"feat_{i}", abstract=abstract) for i in range(len(self.config.linear))
+            Variable(
+                name=f"feat_{i}",
+                kind="number",
+                abstract="continuous, symmetric, bell-shaped",
+                relevant=i in used,
+            )
+            for i in range(len(self.config.linear))
         )
 
-    def mutations(self) -> tuple[Mutation, ...]:
-        """Return the label noise of the training rows."""
-        return (
-            Mutation(
-                name="label_noise",
-                parameters={"steepness": self.config.steepness},
-                recovery="a regularised model with the right features averages it away; "
-                "hidden labels are free of it",
-            ),
-        )
+    def outcome(self) -> Outcome:
+        """Return two balanced classes."""
+        return Outcome("binary", 2)
 
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
         """Draw independent normal features; the observed class has logistic noise."""
-        z = rng.normal(size=(n, len(self.config.linear))).round(4)
+        z = rng.normal(size=(n, len(self.config.linear)))
         latent = np.zeros(n)  # summed term by term: no BLAS, so the same bits on every machine
         for product in self.config.products:
             latent += product.weight * z[:, product.first] * z[:, product.second]
@@ -98,41 +97,33 @@ class Interaction:
             latent += weight * z[:, i]
         squares = [product.weight**2 for product in self.config.products]
         scale = np.sqrt(sum(squares) + sum(weight**2 for weight in self.config.linear))
-        chance = 1 / (1 + np.exp(-self.config.steepness * latent / scale))
-        features = {feature.name: z[:, i] for i, feature in enumerate(self.features())}
-        observed = (rng.random(n) < chance).astype(np.int64)
-        return Sample(features, observed, (latent > 0).astype(np.int64))
+        observed, clean = binary(rng, latent / scale, self.config.steepness)
+        features = {v.name: z[:, i] for i, v in enumerate(self.variables())}
+        return Sample(features, observed, clean)
 
     def rule(self) -> str:
         """Return the formula."""
-        products = [
-            f"{p.weight:+.4f} * z(feat_{p.first}) * z(feat_{p.second})"
-            for p in self.config.products
+        terms = [
+            spell(p.weight, f"z(feat_{p.first}) * z(feat_{p.second})") for p in self.config.products
         ]
-        linear = [f"{w:+.4f} * z(feat_{i})" for i, w in enumerate(self.config.linear)]
+        terms += [spell(w, f"z(feat_{i})") for i, w in enumerate(self.config.linear)]
         return (
-            f"class 1 iff {' '.join(products + linear)} > 0, z() being a feature standardised; "
+            f"class 1 iff {' '.join(terms)} > 0, z() being a feature standardised; "
             f"in train the class is drawn with probability logistic({self.config.steepness:g} * "
             "that sum in units of its standard deviation)"
         )
 
-    def solutions(self, target: Target) -> list[Script]:
-        """Return the generic rungs and the reference: products and a sparse linear model."""
-        reference = script(target, _REFERENCE_IMPORTS, _REFERENCE)
-        return [*generic_rungs(target), Script(90, "reference", "reference", reference)]
+    def solution(self, names: Names) -> Solution:
+        """Return pairwise products of the standardised features and a sparse linear model."""
+        columns = [names[v.name] for v in self.variables()]
+        return Solution(_FEATURES.format(columns=columns), "sparse")
 
 
-_REFERENCE_IMPORTS = """\
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler"""
-_REFERENCE = """
-pipeline = make_pipeline(
-    StandardScaler(),
-    PolynomialFeatures(2, interaction_only=True, include_bias=False),
-    LogisticRegression(l1_ratio=1.0, solver="liblinear", max_iter=1000, random_state=0),
-)
-grid = {"logisticregression__C": [0.05, 0.1, 0.2, 0.5, 1.0]}
-clf = GridSearchCV(pipeline, grid, cv=4, scoring="neg_log_loss").fit(X, y)
+_FEATURES = """\
+columns = {columns}
+
+def features(frame):
+    z = ((frame[columns] - train[columns].mean()) / train[columns].std()).to_numpy()
+    first, second = np.triu_indices(z.shape[1], 1)
+    return np.hstack([z, z[:, first] * z[:, second]])
 """

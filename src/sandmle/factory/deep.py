@@ -1,0 +1,89 @@
+"""`tasks check --deep`: make a task again from its specification, and look whether it is the same.
+
+Rebuilds every file, runs the ladder in the sandbox, makes every check of the gate anew, and
+compares hashes and five digits. For procedural tasks; others have nothing to be rebuilt from yet.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from sandmle.factory.attempt import examine, public_files
+from sandmle.factory.build import Recipe, draw, ladder
+from sandmle.factory.gate import Verdict
+from sandmle.files import sha256
+from sandmle.sandbox.base import Sandbox
+from sandmle.tasks.folder import Task
+from sandmle.types import Check
+
+_DIGITS = 1e-4  # of the size of a figure: five digits, and the last may be rounded either way
+
+
+def check_deep(task: Task, sandbox: Sandbox) -> list[Check]:
+    """Rebuild, re-run and compare one task; a task without a recipe has one check, not made."""
+    spec = task.spec
+    if spec is None or "story" not in spec.parameters:
+        detail = "the task has no recipe of a procedural family to be rebuilt from"
+        return [Check(name="rebuilt", passed=None, detail=detail)]
+    recipe = Recipe.model_validate(spec.parameters)
+    size = spec.final_dimensions
+    drawn = draw(recipe, spec.seed, size.n_samples, size.n_test)
+    files = {
+        **public_files(recipe, size.n_samples, size.n_test, drawn),
+        "private/answer.csv": drawn.answer if recipe.denoised else drawn.noisy,
+        **{f"private/solutions/{s.order:02d}-{s.name}.py": s.code.encode() for s in ladder(recipe)},
+    }
+    other = sorted(name for name in files if task.card.files.get(name) != sha256(files[name]))
+    record = json.loads(task.read("private/verification.json"))
+    verdict = examine(recipe, spec.seed, size.n_test, drawn, sandbox, record["thresholds"])
+    return [
+        Check(
+            name="rebuilt",
+            passed=not other,
+            value=len(other),
+            limit=0,
+            detail=f"not what the specification gives: {', '.join(other)}" if other else "",
+        ),
+        _compare("ladder_again", _ladder(task.card.ladder), _ladder(verdict.ladder)),
+        _compare("milestones_again", _milestones(task), _numbers(verdict)),
+        _compare("checks_again", _checks(record["checks"]), _checks(_dumped(verdict))),
+        *verdict.checks,
+    ]
+
+
+def _ladder(rungs: Sequence[Any]) -> dict[str, float]:
+    tests = {f"{rung.name} on test": rung.test for rung in rungs}
+    return tests | {f"{rung.name} on pool": rung.pool for rung in rungs}
+
+
+def _milestones(task: Task) -> dict[str, float]:
+    values = task.card.milestones.model_dump(exclude={"direction"})
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _numbers(verdict: Verdict) -> dict[str, float]:
+    return verdict.milestones.model_dump(exclude={"direction"})
+
+
+def _dumped(verdict: Verdict) -> list[dict[str, Any]]:
+    return [check.model_dump(mode="json") for check in verdict.checks]
+
+
+def _checks(checks: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the figures of checks that depend on the task alone, not on the machine's speed."""
+    return {c["name"]: c["value"] for c in checks if c["name"] != "scripts_in_time"}
+
+
+def _compare(name: str, before: dict[str, float], now: dict[str, float]) -> Check:
+    """Compare figures by name to five digits."""
+    other = [
+        f"{key}: {before.get(key)} before, {now.get(key)} now"
+        for key in sorted(before.keys() | now.keys())
+        if key not in before
+        or key not in now
+        or not math.isclose(before[key], now[key], rel_tol=_DIGITS, abs_tol=1e-9)
+    ]
+    return Check(
+        name=name, passed=not other, value=len(other), limit=0, detail="; ".join(other[:3])
+    )

@@ -1,0 +1,1 @@
+"""What is particular to tables: mutations, the ladder, leak probes."""

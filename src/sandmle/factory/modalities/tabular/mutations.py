@@ -1,0 +1,154 @@
+"""Mutations of tables: systematic faults of the data, each with the lines that undo it.
+
+A mutation is a frozen record: which columns, how much. It changes the cells of a draft and gives
+the remedy as source that works on the frames `train` and `test`. What is left after all remedies
+and is still not a number in a numeric column is a gap.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sandmle.factory.family import Split
+from sandmle.factory.skin import Skin
+from sandmle.factory.story import Story, StoryColumn
+from sandmle.registry import Registry
+from sandmle.tasks.submission import parse_number
+from sandmle.types import Record
+
+NUMERIC = ("number", "reading", "amount")
+_EDGE = 4.5  # spreads within which every value of a column lies, nearly
+
+
+@dataclass
+class Draft:
+    """A table that is being made: cells by column, and the abstract target as observed."""
+
+    cells: dict[str, list[str]]
+    observed: NDArray[Any]
+
+    @property
+    def n(self) -> int:
+        """Return the number of rows."""
+        return len(self.observed)
+
+    def some(self, rng: np.random.Generator, share: float) -> NDArray[np.int64]:
+        """Return the positions of a share of the rows, in order."""
+        return np.sort(rng.permutation(self.n)[: round(share * self.n)])
+
+
+class Setting(NamedTuple):
+    """Where mutations are drawn: the story, its skin, and the columns that are still untouched."""
+
+    story: Story
+    skin: Skin
+    free: tuple[StoryColumn, ...]
+    level: int
+
+    def choose(
+        self, rng: np.random.Generator, kinds: Iterable[str], least: int = 0
+    ) -> StoryColumn | None:
+        """Return one of the free relevant columns of these kinds with at least so many values."""
+        fitting = [
+            c for c in self.free if c.relevant and c.kind in kinds and len(c.values) >= least
+        ]
+        return fitting[int(rng.integers(len(fitting)))] if fitting else None
+
+    def share(self, low: float, high: float) -> float:
+        """Return the share of rows that are hit, growing with the level."""
+        return round(low + (high - low) * (self.level - 1) / 4, 3)
+
+
+class TableMutation(Record):
+    """One mutation of one task. A class is registered under `name`; `sort` is what it works on."""
+
+    name: ClassVar[str]
+    sort: ClassVar[Literal["cells", "labels"]] = "cells"
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, setting: Setting) -> Self | None:
+        """Choose columns and amounts; None where the task has nothing that it could change."""
+        raise NotImplementedError
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """Return the columns that no other mutation may change."""
+        raise NotImplementedError
+
+    @property
+    def added(self) -> tuple[StoryColumn, ...]:
+        """Return the columns that it adds."""
+        return ()
+
+    def apply(self, draft: Draft, rng: np.random.Generator, split: Split) -> None:
+        """Change a draft in place."""
+        raise NotImplementedError
+
+    @property
+    def recovery(self) -> str:
+        """Return in a sentence how it is undone."""
+        raise NotImplementedError
+
+    def remedy(self, target: str) -> str:
+        """Return the lines that undo it; `target` is the name of the target's column."""
+        raise NotImplementedError
+
+
+MUTATIONS: Registry[type[TableMutation]] = Registry(
+    "mutation",
+    builtins=(
+        "sandmle.factory.modalities.tabular.value_mutations",
+        "sandmle.factory.modalities.tabular.text_mutations",
+        "sandmle.factory.modalities.tabular.label_mutations",
+    ),
+    group="sandmle.mutations.tabular",
+)
+
+
+def draw_mutations(
+    rng: np.random.Generator, setting: Setting, names: Iterable[str], forced: Iterable[str], n: int
+) -> tuple[TableMutation, ...]:
+    """Draw `n` mutations, forced ones first; fewer if no more apply. At most one is of labels."""
+    forced = tuple(forced)
+    others = [name for name in names if name not in forced]
+    order = [*forced, *(others[i] for i in rng.permutation(len(others)))]
+    drawn: list[TableMutation] = []
+    for name in order:
+        sort = MUTATIONS.get(name)
+        if len(drawn) == n:
+            break
+        if sort.sort == "labels" and any(one.sort == "labels" for one in drawn):
+            continue
+        one = sort.draw(rng, setting)
+        if one is not None:
+            drawn.append(one)
+            free = tuple(c for c in setting.free if c.name not in one.touched)
+            setting = setting._replace(free=free)
+    # labels last: an entry is copied as it stands in the file, and is the first to be undone
+    return tuple(sorted(drawn, key=lambda one: one.sort == "labels"))
+
+
+def edge(column: StoryColumn, side: int) -> float:
+    """Return the value that nearly all values of a numeric column lie below (1) or above (-1)."""
+    if column.kind == "amount":
+        return column.center * float(np.exp(side * _EDGE))
+    return column.center + side * _EDGE * column.spread
+
+
+def numbers(cells: list[str], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return some cells of a column as numbers, NaN for an empty one."""
+    return np.array([parse_number(cells[i]) for i in rows])
+
+
+def write(cells: list[str], rows: NDArray[np.int64], texts: Iterable[str]) -> None:
+    """Replace some cells of a column."""
+    for row, text in zip(rows, texts, strict=True):
+        cells[row] = text
+
+
+def spelled(value: float) -> str:
+    """Return a limit as it is written into a script."""
+    return f"{value:.6g}"

@@ -1,0 +1,178 @@
+"""Runs a task's scripts where agents run theirs: on the shipped rows and a calibration pool.
+
+The pool is drawn as `generate_task_env.py` draws fresh rows, and never shipped.
+"""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sandmle.errors import SandboxError, TaskError
+from sandmle.factory.build import (
+    Draw,
+    Recipe,
+    ablations,
+    constants,
+    draw,
+    ladder,
+    metric_of,
+    schema_of,
+)
+from sandmle.factory.modalities.tabular.ladder import Rank, Script
+from sandmle.grading.grader import Answers, read_answers
+from sandmle.metrics.registry import Metric
+from sandmle.sandbox.base import Sandbox
+from sandmle.tasks.submission import MAX_BYTES, Invalid, check
+from sandmle.types import Limits
+
+N_POOL = 2000
+FRESH = 2**32 - 1  # in the place of a slot number, so that no shipped task has the same stream
+_POOL = 1  # the seed of the pool among the fresh draws
+Columns = Mapping[str, NDArray[Any]]
+
+
+class Trial(NamedTuple):
+    """Everything that was predicted for one task.
+
+    Rows are the `n_test` shipped ones, then those of the pool. `predictions` has one entry for each
+    script of the ladder (its rank in `kinds`); `ablations` one for each mutation, of the reference
+    without its remedy; `constants` are the submissions that need no data. `sample` is the sample
+    submission, for the shipped rows only. `ceiling` is the score of the rule itself against answers
+    as noisy as the training rows: the paper's gold.
+    """
+
+    metric: Metric
+    schema: Mapping[str, Any]
+    n_test: int
+    answers: Columns
+    predictions: Mapping[str, Columns]
+    kinds: Mapping[str, Rank]
+    constants: Mapping[str, Columns]
+    sample: Columns
+    ablations: Mapping[str, Columns] = {}
+    seconds: Mapping[str, float] = {}
+    ceiling: float | None = None
+
+    def quality(self, predicted: Columns, rows: NDArray[np.int64]) -> float:
+        """Return the score on some rows, negated where lower is better."""
+        value = self.metric(*self.arrays(self.answers, predicted, rows))
+        return value if self.metric.direction == "max" else -value
+
+    def arrays(self, answers: Columns, predicted: Columns, rows: NDArray[np.int64]) -> Any:
+        """Return the arguments of the metric for some rows."""
+        truth = {name: values[rows] for name, values in answers.items()}
+        chosen = {name: values[rows] for name, values in predicted.items()}
+        return self.metric.kind.arrays(truth, chosen, self.schema)
+
+    @property
+    def shipped(self) -> NDArray[np.int64]:
+        """Return the positions of the shipped rows."""
+        return np.arange(self.n_test)
+
+    @property
+    def everything(self) -> NDArray[np.int64]:
+        """Return the positions of all rows."""
+        return np.arange(len(next(iter(self.answers.values()))))
+
+    @property
+    def pool(self) -> NDArray[np.int64]:
+        """Return the positions of the pool's rows."""
+        return self.everything[self.n_test :]
+
+
+def pool_of(recipe: Recipe, seed: Sequence[int], n: int = N_POOL) -> Draw:
+    """Draw the calibration pool of a task."""
+    return draw(recipe, (FRESH, _POOL, *seed), 1, n, mark="p")
+
+
+def run_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int, sandbox: Sandbox) -> Trial:
+    """Run every script on the shipped test rows with the pool behind them."""
+    n_pool = pool.answer.count(b"\n") - 1
+    schema = schema_of(recipe, n_test + n_pool).model_dump()
+    answers = read_answers(_join(shipped.answer, pool.answer), "answer.csv", schema, None)
+    few = {**schema, "n_rows": n_test}
+    ids = (answers.ids or [])[:n_test]
+    data = {"train.csv": shipped.train, "test.csv": _join(shipped.test, pool.test), **shipped.side}
+    scripts = ladder(recipe)
+    without = ablations(recipe)
+    with _Stage(data, schema, answers, sandbox) as stage:
+        predictions = {script.name: stage.predict(script) for script in scripts}
+        ablated = {name: stage.predict(script) for name, script in without.items()}
+    return Trial(
+        metric=metric_of(recipe),
+        schema=schema,
+        n_test=n_test,
+        answers=answers.columns,
+        predictions=predictions,
+        kinds={script.name: script.kind for script in scripts},
+        constants=constants(recipe, shipped.train, n_test + n_pool),
+        sample=check(shipped.sample_submission, few, ids),
+        ablations=ablated,
+        seconds=stage.seconds,
+        ceiling=_ceiling(recipe, answers.columns, _join(shipped.noisy, pool.noisy), schema),
+    )
+
+
+class _Stage:
+    """A folder with a task's public files, and the sandbox that scripts run in."""
+
+    def __init__(
+        self, data: Mapping[str, bytes], schema: Any, answers: Answers, sandbox: Sandbox
+    ) -> None:
+        self._data, self._schema, self._answers = data, schema, answers
+        self._sandbox = sandbox
+        self.seconds: dict[str, float] = {}
+
+    def __enter__(self) -> "_Stage":
+        self._folder = tempfile.TemporaryDirectory(prefix="sandmle-")
+        for name, content in self._data.items():
+            (Path(self._folder.name) / name).write_bytes(content)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+    def predict(self, script: Script) -> Columns:
+        """Run a script where agents run theirs, and read its submission as theirs are read."""
+        workspace = self._sandbox.open(Path(self._folder.name), Limits())
+        try:
+            result = workspace.run(script.code)
+            self.seconds[script.name] = result.cpu_s or result.wall_s
+            if result.status == "infra":
+                raise SandboxError(result.stderr)
+            if result.status != "ok":
+                raise TaskError(f"ladder script {script.name!r} failed:\n{result.stderr}")
+            return check(
+                workspace.read("submission.csv", MAX_BYTES), self._schema, self._answers.ids
+            )
+        except (Invalid, FileNotFoundError) as error:
+            raise TaskError(f"ladder script {script.name!r}: {error}") from None
+        finally:
+            workspace.close()
+
+
+def _ceiling(recipe: Recipe, clean: Columns, noisy: bytes, schema: Any) -> float | None:
+    """Score the rule itself against answers as they are observed; None if that is undefined.
+
+    Where a probability is wanted the rule says how often its class is observed, not 0 or 1.
+    """
+    metric = metric_of(recipe)
+    truth = read_answers(noisy, "answer.csv", schema, None).columns
+    predicted = dict(clean)
+    if metric.kind.name in ("probability", "score", "probabilities"):
+        names = list(clean)
+        told = np.column_stack([clean[name] for name in names])
+        seen = np.column_stack([truth[name] for name in names])
+        kinds, which = np.unique(told, axis=0, return_inverse=True)
+        rates = np.array([seen[which == i].mean(axis=0) for i in range(len(kinds))])[which]
+        predicted = {name: rates[:, i] for i, name in enumerate(names)}
+    return metric(*metric.kind.arrays(truth, predicted, schema))
+
+
+def _join(first: bytes, second: bytes) -> bytes:
+    """Append the rows of a second CSV with the same header."""
+    return first + second.split(b"\n", 1)[1]
