@@ -11,7 +11,7 @@ from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task, write_task
 from sandmle.types import MetricRef, Milestones, Rung, SubmissionSchema, TaskCard
 
-SEED = 6  # of the corpus that tests share: one task that wants labels, one that wants scores
+SEED, FAMILY = 2, "interaction"  # of the corpus that tests share: one wants labels, one scores
 
 
 def milestones(

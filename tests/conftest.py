@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from build import SEED
+from build import FAMILY, SEED
 from hypothesis import settings
 
 from sandmle.factory.pipeline import generate
@@ -31,7 +31,7 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     """Two generated tasks that have passed the gate; one wants labels, one scores."""
-    return generate(tmp_path_factory.mktemp("corpus") / "two", n=2, seed=SEED)
+    return generate(tmp_path_factory.mktemp("corpus") / "two", 2, SEED, FAMILY)
 
 
 @pytest.fixture(scope="session")

@@ -61,11 +61,20 @@ def test_prompts_templates_and_skins_are_shipped() -> None:
 
 def test_the_same_bytes_under_any_hash_seed(tmp_path: Path) -> None:
     """Nothing written may depend on the order of a set."""
-    code = (
-        "from sandmle.factory.pipeline import plan\nfrom sandmle.factory.build import draw\n"
-        "import hashlib\np = plan(7, 0, 0, ['interaction'])\n"
-        "print(p.task_id, hashlib.sha256(b''.join(draw(p.recipe, p.seed, 50, 50))).hexdigest())"
-    )
+    code = """
+import hashlib
+from sandmle.factory.build import draw, ladder
+from sandmle.factory.mix import Mix, stratum
+from sandmle.factory.plan import plan, spec_of
+
+mix = Mix().resolve()
+for slot in range(12):
+    one = plan(7, slot, 0, stratum(mix, 7, slot))
+    tables = draw(one.recipe, one.seed, 50, 50)
+    parts = [*tables[:5], *tables.side.values(), spec_of(one, "").model_dump_json().encode()]
+    parts += [script.code.encode() for script in ladder(one.recipe)]
+    print(one.task_id, hashlib.sha256(b"".join(parts)).hexdigest())
+"""
     outputs = {run("-c", code, env={**os.environ, "PYTHONHASHSEED": seed}).stdout for seed in "012"}
     assert len(outputs) == 1
     assert outputs.pop().strip()

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from sandmle.factory.gate import Trial, judge
+from sandmle.factory.gate import anchors_of, bootstrap, judge
+from sandmle.factory.trial import Trial
 from sandmle.metrics.registry import METRICS
 
 N_TEST, N = 1000, 3000
@@ -25,6 +26,7 @@ def make_trial(shares: dict[str, tuple[str, float]], n_test: int = N_TEST, seed:
         metric=metric,
         schema=schema,
         n_test=n_test,
+        ids=(),
         answers={"y": truth},
         predictions=made,
         kinds={name: kind for name, (kind, _) in shares.items()},
@@ -43,7 +45,7 @@ def verdicts(trial: Trial) -> dict[str, bool]:
 def test_a_sound_task_passes_with_the_thresholds_of_the_formula() -> None:
     trial = make_trial(SOUND)
     verdict = judge(trial, np.random.default_rng(0))
-    assert verdict.accepted, verdict.checks
+    assert verdict.sound, verdict.failed()
     score = {name: trial.quality(p, trial.everything) for name, p in trial.predictions.items()}
     floor = max(score["dummy"], 0.5)
     gold = max(floor + 0.8 * (score["best"] - floor), (score["linear"] + score["best"]) / 2)
@@ -82,7 +84,7 @@ def test_a_small_test_cannot_tell_milestones_apart() -> None:
 def test_a_sample_that_earns_something_is_refused() -> None:
     trial = make_trial(SOUND)
     leaking = trial._replace(sample={"y": trial.answers["y"][:N_TEST]})
-    assert verdicts(leaking)["sample_worth_nothing"] is False
+    assert verdicts(leaking)["control_nop"] is False
     assert verdicts(leaking)["paper_monotone"] is False
 
 
@@ -96,7 +98,7 @@ def test_constants_count_for_the_floor() -> None:
         predictions={n: predictions(rng, skewed, share) for n, (_, share) in SOUND.items()},
     )
     verdict = judge(trial, rng)
-    assert verdict.milestones.median > 0.9 or not verdict.accepted
+    assert verdict.milestones.median > 0.9 or not verdict.sound
     floor = 0.9
     reference = trial.quality(trial.predictions["best"], trial.everything)
     expected = floor + 0.25 * (verdict.milestones.gold - floor)
@@ -113,6 +115,7 @@ def test_lower_is_better_gives_falling_thresholds() -> None:
         metric=metric,
         schema=metric.schema("id", "y", (), N).model_dump(),
         n_test=N_TEST,
+        ids=(),
         answers={"y": truth},
         predictions={"dummy": {"y": np.zeros(N)}, "linear": linear, "best": best},
         kinds={"dummy": "dummy", "linear": "generic", "best": "reference"},
@@ -120,8 +123,62 @@ def test_lower_is_better_gives_falling_thresholds() -> None:
         sample={"y": rng.permutation(truth)[:N_TEST]},
     )
     verdict = judge(trial, np.random.default_rng(0))
-    assert verdict.accepted, verdict.checks
+    assert verdict.sound, verdict.failed()
     milestones = verdict.milestones
     assert milestones.direction == "min"
     assert 1 > milestones.median > milestones.bronze > milestones.silver > milestones.gold > 0.2
     assert milestones.sample_score > milestones.median
+
+
+def test_a_mutation_must_bite() -> None:
+    trial = make_trial(SOUND)
+    rng = np.random.default_rng(5)
+    truth = trial.answers["y"]
+    worse = {"y": np.where(rng.random(N) < 0.85, trial.predictions["best"]["y"], truth[::-1])}
+    one_row = {"y": trial.predictions["best"]["y"].copy()}
+    one_row["y"][0] = "1" if one_row["y"][0] == "0" else "0"
+    found = verdicts(trial._replace(ablations={"spikes": worse, "sentinel": one_row}))
+    assert found["mutation_bites:spikes"] is True
+    assert found["mutation_bites:sentinel"] is False
+
+
+def test_standard_errors_are_those_of_a_binomial() -> None:
+    """The spread of an accuracy over resampled rows is sqrt(p (1 - p) / n)."""
+    trial = make_trial(SOUND)
+    predicted = trial.predictions["best"]
+    draws = np.concatenate(
+        [bootstrap(trial, [predicted], np.random.default_rng(k))[:, 0] for k in range(10)]
+    )
+    p = trial.quality(predicted, trial.shipped)
+    assert draws.mean() == pytest.approx(p, abs=0.002)
+    assert draws.std() == pytest.approx(np.sqrt(p * (1 - p) / N_TEST), rel=0.1)
+
+
+def test_the_papers_thresholds_are_its_baselines() -> None:
+    shares = {
+        "dummy": ("dummy", 0.0),
+        "linear": ("generic", 0.3),
+        "forest": ("generic", 0.2),
+        "best": ("reference", 0.8),
+    }
+    trial = make_trial(shares)._replace(ceiling=0.93)
+    verdict = judge(trial, np.random.default_rng(0), "paper")
+    for milestone, rung in (("median", "dummy"), ("bronze", "linear"), ("silver", "forest")):
+        expected = trial.quality(trial.predictions[rung], trial.shipped)
+        assert getattr(verdict.milestones, milestone) == pytest.approx(expected)
+    assert verdict.milestones.gold == 0.93
+    assert not verdict.sound
+    assert "paper_monotone" in verdict.failed(), "a forest below the line breaks the order"
+
+
+def test_slow_scripts_are_refused() -> None:
+    found = verdicts(make_trial(SOUND)._replace(seconds={"linear": 0.2, "best": 11.0}))
+    assert found["scripts_too_slow"] is False
+
+
+def test_generic_skill_is_the_share_of_the_way() -> None:
+    trial = make_trial(SOUND)
+    anchors = anchors_of(trial)
+    way = (anchors.generic - anchors.floor) / (anchors.reference - anchors.floor)
+    assert anchors.generic_skill == pytest.approx(way)
+    assert 0.2 < way < 0.6

@@ -46,7 +46,7 @@ def audit(
         *map(read_table, (shipped.train, shipped.test, shipped.answer, pool.test, pool.answer))
     )
     id_column = recipe.story.id_column
-    names = [column.name for column in columns_of(recipe)]
+    names = [name for name in files.test.header if name != id_column]  # also what is not planned
     target = recipe.story.target
     train_y = _goal(files.train.column(target.name), target.classes)
     test_y, pool_y = (
@@ -123,7 +123,7 @@ def id_probe(table: Table, id_column: str, names: Sequence[str]) -> Floats:
 def form_probe(table: Table, id_column: str, names: Sequence[str]) -> Floats:
     """Return how cells are written: empty or not, how many decimals, blanks, capitals."""
     columns = []
-    for name in (n for n in names if n in table.header):
+    for name in names:
         cells = table.column(name)
         columns.append([float(cell == "") for cell in cells])
         columns.append([float(len(cell.partition(".")[2])) for cell in cells])
@@ -144,7 +144,7 @@ def explained(features: Floats, goal: Floats) -> float:
     if not features.shape[1] or len(goal) < 4 * _FOLDS:
         return 0.0
     left, total = np.zeros(len(goal)), np.zeros(len(goal))
-    for inside, outside, model in _folds(features, goal, depth=3):
+    for inside, outside, model in _folds(features, goal, depth=3, leaf=max(5, len(goal) // 60)):
         left[outside] = (
             (goal[outside] - model.predict(features[outside]).reshape(len(outside), -1)) ** 2
         ).sum(axis=1)
@@ -157,7 +157,7 @@ def explained(features: Floats, goal: Floats) -> float:
     return max(0.0, float(share - _SURE * error))
 
 
-def _folds(features: Floats, goal: Floats, depth: int | None, leaf: int = 5) -> Any:
+def _folds(features: Floats, goal: Floats, depth: int, leaf: int) -> Any:
     """Yield rows to learn from, rows to predict, and a tree that has learned."""
     from sklearn.tree import DecisionTreeRegressor
 
@@ -176,7 +176,7 @@ def _best_column(
 ) -> tuple[float, str]:
     """Return the best score on the pool of what one column alone predicts, and which."""
     scores: dict[str, float] = {}
-    for name in (n for n in names if n in pool.header):
+    for name in names:
         features = _as_numbers(pool.column(name))
         if np.ptp(features) == 0:
             continue
@@ -227,9 +227,8 @@ def submission(
 
 def _duplicates(files: Files, names: Sequence[str], id_column: str) -> list[Check]:
     """Compare how many rows of train come again in test, and in fresh rows, exactly or nearly."""
-    shared = [n for n in names if n in files.test.header]
     train, test, pool = (
-        [[row[table.header.index(n)] for n in shared] for row in table.rows]
+        [[row[table.header.index(n)] for n in names] for row in table.rows]
         for table in (files.train, files.test, files.pool)
     )
     seen = set(map(tuple, train))

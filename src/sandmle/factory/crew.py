@@ -2,7 +2,7 @@
 
 A worker is `python -m sandmle.factory.crew`: it reads its job and then slot numbers, one a line,
 and answers each with one line. When its input ends, because the parent closed it or was killed, it
-ends as well, and its sandbox with it.
+ends at once, and its sandbox with it.
 """
 
 import json
@@ -15,6 +15,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from itertools import count, islice
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Protocol
 
 from sandmle.errors import SandboxError, TaskError, UsageError
@@ -149,15 +150,24 @@ def main(out: Path, backend: str) -> None:
     job = Job.model_validate_json(sys.stdin.readline())
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever a library prints is no answer
+    slots: SimpleQueue[int] = SimpleQueue()
+    threading.Thread(target=_listen, args=(slots,), daemon=True).start()
     with closing(open_factory_sandbox(backend)) as sandbox:
-        for line in sys.stdin:
+        while True:
             try:
-                answer = fill(out, job, int(line), sandbox).model_dump_json()
+                answer = fill(out, job, slots.get(), sandbox).model_dump_json()
             except tuple(_ERRORS.values()) as error:
                 kind = next(name for name, known in _ERRORS.items() if isinstance(error, known))
                 answer = json.dumps({"error": kind, "message": str(error)})
             answers.write(answer + "\n")
             answers.flush()
+
+
+def _listen(slots: "SimpleQueue[int]") -> None:
+    """Pass slot numbers on; end the process with its input, in the middle of a slot too."""
+    for line in sys.stdin:
+        slots.put(int(line))
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -71,8 +71,7 @@ def _dumped(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def _checks(checks: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Return the figures of checks that depend on the task alone, not on the machine's speed."""
-    return {c["name"]: c["value"] for c in checks if c["name"] != "scripts_in_time"}
+    return {c["name"]: c["value"] for c in checks}
 
 
 def _compare(name: str, before: dict[str, float], now: dict[str, float]) -> Check:

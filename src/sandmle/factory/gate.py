@@ -34,7 +34,7 @@ MIN_SPAN_SE = 8.0
 MIN_BITE_SE = 2.0
 MAX_SCRIPT_S = 10.0
 # checks that hold of a task whose thresholds are no more than the paper asks for
-SOLVABLE = ("paper_monotone", "reference_beats_dummy", "control_oracle", "scripts_in_time")
+SOLVABLE = ("paper_monotone", "reference_beats_dummy", "control_oracle", "scripts_too_slow")
 
 
 class Anchors(NamedTuple):
@@ -86,7 +86,7 @@ def judge(trial: Trial, rng: np.random.Generator, rule: ThresholdRule = "anchors
     checks = (
         *_on_shipped_rows(trial, anchors, exact, shipped, sample, paper_gap(milestones)),
         *_in_standard_errors(trial, anchors, exact, shipped, rng),
-        at_most("scripts_in_time", max(trial.seconds.values(), default=0.0), MAX_SCRIPT_S),
+        _in_time(trial.seconds),
     )
     ladder = tuple(
         Rung(
@@ -98,6 +98,12 @@ def judge(trial: Trial, rng: np.random.Generator, rule: ThresholdRule = "anchors
         for name, predicted in trial.predictions.items()
     )
     return Verdict(milestones, ladder, checks, anchors.generic_skill)
+
+
+def _in_time(seconds: Mapping[str, float]) -> Check:
+    """Count slow scripts: their seconds would differ from run to run, and so would the files."""
+    slow = [f"{name} took {s:.1f} s" for name, s in seconds.items() if s > MAX_SCRIPT_S]
+    return at_most("scripts_too_slow", len(slow), 0, "; ".join(slow))
 
 
 def anchors_of(trial: Trial) -> Anchors:

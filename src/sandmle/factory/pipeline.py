@@ -91,7 +91,7 @@ def make(
         raise UsageError(f"{out}: another process is writing to it") from None
     except OSError as error:
         raise UsageError(
-            f"{out}: cannot be written ({error.strerror}); the same command goes on from here"
+            f"{out}: cannot be written ({error.strerror or error}); the same command goes on from here"
         ) from None
     return index
 

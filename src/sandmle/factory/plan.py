@@ -52,7 +52,9 @@ class Plan(NamedTuple):
     stratum: Stratum
 
 
-def plan(seed: int, slot: int, attempt: int, stratum: Stratum, policy: TestPolicy) -> Plan:
+def plan(
+    seed: int, slot: int, attempt: int, stratum: Stratum, policy: TestPolicy = "adaptive"
+) -> Plan:
     """Draw parameters, story, mutations and size of one attempt at a stratum."""
     where = (seed, slot, attempt)
     skin, name = _story(where)

@@ -130,7 +130,8 @@ class _Picker:
 
     def _level(self) -> dict[str, Any]:
         level = dict(self._levels.pop())
-        return {**level, "center": level.pop("typical")}
+        center = level.pop("typical")
+        return {**level, "center": center}
 
     def _reading(self) -> dict[str, Any]:
         readings = dict(self._skin.readings)

@@ -6,7 +6,7 @@ The pool is drawn as `generate_task_env.py` draws fresh rows, and never shipped.
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from sandmle.factory.build import (
     schema_of,
 )
 from sandmle.factory.modalities.tabular.ladder import Rank, Script
-from sandmle.grading.grader import Answers, read_answers
+from sandmle.grading.grader import read_answers
 from sandmle.metrics.registry import Metric
 from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.submission import MAX_BYTES, Invalid, check
@@ -48,6 +48,7 @@ class Trial(NamedTuple):
     metric: Metric
     schema: Mapping[str, Any]
     n_test: int
+    ids: tuple[str, ...]
     answers: Columns
     predictions: Mapping[str, Columns]
     kinds: Mapping[str, Rank]
@@ -89,45 +90,59 @@ def pool_of(recipe: Recipe, seed: Sequence[int], n: int = N_POOL) -> Draw:
     return draw(recipe, (FRESH, _POOL, *seed), 1, n, mark="p")
 
 
-def run_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int, sandbox: Sandbox) -> Trial:
-    """Run every script on the shipped test rows with the pool behind them."""
+def new_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int) -> Trial:
+    """Return a trial that nothing has been predicted for."""
     n_pool = pool.answer.count(b"\n") - 1
     schema = schema_of(recipe, n_test + n_pool).model_dump()
     answers = read_answers(_join(shipped.answer, pool.answer), "answer.csv", schema, None)
-    few = {**schema, "n_rows": n_test}
-    ids = (answers.ids or [])[:n_test]
-    data = {"train.csv": shipped.train, "test.csv": _join(shipped.test, pool.test), **shipped.side}
-    scripts = ladder(recipe)
-    without = ablations(recipe)
-    with _Stage(data, schema, answers, sandbox) as stage:
-        predictions = {script.name: stage.predict(script) for script in scripts}
-        ablated = {name: stage.predict(script) for name, script in without.items()}
+    ids = answers.ids or []
     return Trial(
         metric=metric_of(recipe),
         schema=schema,
         n_test=n_test,
+        ids=tuple(ids),
         answers=answers.columns,
-        predictions=predictions,
-        kinds={script.name: script.kind for script in scripts},
+        predictions={},
+        kinds={},
         constants=constants(recipe, shipped.train, n_test + n_pool),
-        sample=check(shipped.sample_submission, few, ids),
-        ablations=ablated,
-        seconds=stage.seconds,
+        sample=check(shipped.sample_submission, {**schema, "n_rows": n_test}, ids[:n_test]),
         ceiling=_ceiling(recipe, answers.columns, _join(shipped.noisy, pool.noisy), schema),
     )
 
 
-class _Stage:
-    """A folder with a task's public files, and the sandbox that scripts run in."""
+def run_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int, sandbox: Sandbox) -> Trial:
+    """Run every script on the shipped test rows with the pool behind them."""
+    trial = new_trial(recipe, shipped, pool, n_test)
+    data = {"train.csv": shipped.train, "test.csv": _join(shipped.test, pool.test), **shipped.side}
+    scripts = ladder(recipe)
+    with Stage(data, trial.schema, trial.ids, sandbox) as stage:
+        predictions = {script.name: stage.predict(script) for script in scripts}
+        ablated = {name: stage.predict(script) for name, script in ablations(recipe).items()}
+    return trial._replace(
+        predictions=predictions,
+        kinds={script.name: script.kind for script in scripts},
+        ablations=ablated,
+        seconds=stage.seconds,
+    )
+
+
+class Stage:
+    """A folder with public files, in which scripts run where agents run theirs.
+
+    Use it as a context. Submissions are checked against `schema` and come in the order of `ids`.
+    """
 
     def __init__(
-        self, data: Mapping[str, bytes], schema: Any, answers: Answers, sandbox: Sandbox
+        self,
+        data: Mapping[str, bytes],
+        schema: Mapping[str, Any],
+        ids: Sequence[str],
+        sandbox: Sandbox,
     ) -> None:
-        self._data, self._schema, self._answers = data, schema, answers
-        self._sandbox = sandbox
+        self._data, self._schema, self._ids, self._sandbox = data, schema, ids, sandbox
         self.seconds: dict[str, float] = {}
 
-    def __enter__(self) -> "_Stage":
+    def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="sandmle-")
         for name, content in self._data.items():
             (Path(self._folder.name) / name).write_bytes(content)
@@ -137,7 +152,7 @@ class _Stage:
         self._folder.cleanup()
 
     def predict(self, script: Script) -> Columns:
-        """Run a script where agents run theirs, and read its submission as theirs are read."""
+        """Run a script and read its submission; `TaskError` if there is none that is valid."""
         workspace = self._sandbox.open(Path(self._folder.name), Limits())
         try:
             result = workspace.run(script.code)
@@ -146,9 +161,8 @@ class _Stage:
                 raise SandboxError(result.stderr)
             if result.status != "ok":
                 raise TaskError(f"ladder script {script.name!r} failed:\n{result.stderr}")
-            return check(
-                workspace.read("submission.csv", MAX_BYTES), self._schema, self._answers.ids
-            )
+            submission = workspace.read("submission.csv", MAX_BYTES)
+            return check(submission, self._schema, self._ids)
         except (Invalid, FileNotFoundError) as error:
             raise TaskError(f"ladder script {script.name!r}: {error}") from None
         finally:

@@ -22,7 +22,7 @@ from sandmle.types import Check, Milestones
 
 _HIDDEN = ("answer", "threshold", "evaluator", "spec", "generate_task_env", "verification")
 # what pandas.read_csv takes for a missing value unless told otherwise
-_READ_AS_MISSING = {
+READ_AS_MISSING = {
     *("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"),
     *("<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null"),
 }
@@ -99,7 +99,7 @@ def _ids(task: Task, answers: Table) -> Check:
 
 def _labels(task: Task) -> Check:
     choices = [choice for c in task.card.submission.columns for choice in c.choices or ()]
-    lost = sorted(set(choices) & _READ_AS_MISSING)
+    lost = sorted(set(choices) & READ_AS_MISSING)
     detail = f"pandas.read_csv takes {_some(lost)} for missing" if lost else ""
     return Check(name="labels_survive_read_csv", passed=not lost, detail=detail)
 

@@ -26,8 +26,11 @@ from sandmle.factory.family import (
 )
 from sandmle.types import Record
 
-# features in the rule, others, how many of the former turn around, noise; by level
-_LEVELS = ((3, 0, 1, 0.2), (3, 1, 1, 0.24), (4, 0, 2, 0.27), (4, 1, 3, 0.3), (5, 0, 4, 0.33))
+# features in the rule, others, how many of the former turn around, season, noise; by level
+_LEVELS = (
+    (3, 0, 0, 0.2, 0.2), (3, 1, 1, 0.3, 0.24), (4, 0, 2, 0.4, 0.27), (4, 1, 3, 0.5, 0.3),
+    (5, 1, 5, 0.6, 0.33),
+)  # fmt: skip
 _DAY, _YEAR = 1440, 365.25
 _PAST = 0.8  # the share of the time that train covers
 
@@ -67,18 +70,18 @@ class DriftFuture(TableFamily[DriftFutureConfig]):
     @classmethod
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
         """Draw the coefficients at both ends; some turn around, the others grow."""
-        n_used, n_others, n_turned, noise = _LEVELS[level - 1]
+        n_used, n_others, n_turned, season, noise = _LEVELS[level - 1]
         n = n_used + n_others
         used = rng.permutation(n)[:n_used]
         start, end = np.zeros(n), np.zeros(n)
         end[used] = rng.uniform(0.9, 1.4, n_used) * rng.choice([-1.0, 1.0], n_used)
-        start[used] = end[used] * rng.uniform(0.0, 0.5, n_used)
+        start[used] = end[used] * rng.uniform(0.1, 0.5, n_used)
         start[used[:n_turned]] = -end[used[:n_turned]] * rng.uniform(0.6, 1.2, n_turned)
         config = DriftFutureConfig(
             start=tuple(start.round(3).tolist()),
             end=tuple(end.round(3).tolist()),
-            trend=round(float(rng.uniform(0.3, 0.8) * rng.choice([-1.0, 1.0])), 3),
-            season=round(float(rng.uniform(0.3, 0.7)), 3),
+            trend=round(float(rng.uniform(0.2, 0.6) * rng.choice([-1.0, 1.0])), 3),
+            season=round(season * float(rng.uniform(0.8, 1.25)), 3),
             phase=round(float(rng.uniform(0, 2 * np.pi)), 3),
             days=int(rng.integers(690, 781)),
             noise=noise,
