@@ -18,8 +18,8 @@ demo: $(VENV)/.core
 	@echo "== four tasks: drawn, solved by their ladders, passed through the gate (half a minute)"
 	$(BIN)/sandmle generate $(DEMO)/tasks --n 4 --seed 0
 	$(BIN)/sandmle tasks check $(DEMO)/tasks
-	@echo "== twenty episodes: each rung of each ladder, in the sandbox (half a minute)"
-	$(BIN)/sandmle rollout $(DEMO)/tasks --policy scripted:ladder --group 5 --out $(DEMO)/ladder
+	@echo "== thirty-two episodes: each rung of each ladder, in the sandbox (half a minute)"
+	$(BIN)/sandmle rollout $(DEMO)/tasks --policy scripted:ladder --group 8 --out $(DEMO)/ladder
 	$(BIN)/sandmle view $(DEMO)/ladder
 	@$(MAKE) --no-print-directory demo-train
 

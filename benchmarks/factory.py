@@ -56,7 +56,7 @@ def main() -> None:
 
 def run(command: list[str]) -> float:
     """Run a command; return the peak resident size of its own process in MB."""
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=sys.stderr)
     peak = 0
     while process.poll() is None:
         try:

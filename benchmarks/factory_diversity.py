@@ -11,6 +11,7 @@ import argparse
 import json
 import re
 import time
+import zlib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -83,18 +84,12 @@ def masked(one: Plan) -> list[str]:
 
 def minhash(words: list[str]) -> list[int]:
     shingles = {" ".join(words[i : i + 3]) for i in range(len(words) - 2)}
-    base = np.array([hash_of(s) for s in shingles], dtype=np.uint64)
+    base = np.array([zlib.crc32(s.encode()) for s in shingles], dtype=np.uint64)
     rng = np.random.default_rng(0)
     factors = rng.integers(1, 2**32, _HASHES, dtype=np.uint64) | np.uint64(1)
     shifts = rng.integers(0, 2**32, _HASHES, dtype=np.uint64)
     mixed = (base[:, None] * factors + shifts) >> np.uint64(16)
     return (mixed & np.uint64(0xFFFFFFFF)).min(axis=0).tolist()
-
-
-def hash_of(text: str) -> int:
-    import zlib
-
-    return zlib.crc32(text.encode())
 
 
 def told_alike(plans: list[Plan], likeness: np.ndarray) -> float:

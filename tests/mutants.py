@@ -41,6 +41,9 @@ GRPO = "train/test_grpo.py"
 ATTACK = "redteam/test_redteam.py::test_attack"
 CONFINED = "sandbox/test_confined.py"
 INSIDE = "sandbox/test_inside.py"
+GATE, AUDIT, BUILD = "factory/gate.py", "factory/audit.py", "factory/build.py"
+AUDITED = "factory/test_audit.py"
+FAMILIES = "conformance/test_families.py"
 
 MUTANTS = [
     # --- schema and submission
@@ -134,6 +137,112 @@ MUTANTS = [
         "os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
         "os.O_RDONLY | os.O_NONBLOCK",
         "test_files.py::test_what_is_not_a_plain_file_is_refused",
+    ),
+    # --- factory
+    Mutant(
+        "the floor does not look at constants",
+        GATE,
+        "    return {**trial.constants, **dummies}",
+        "    return dummies",
+        "factory/test_gate.py::test_constants_count_for_the_floor",
+    ),
+    Mutant(
+        "gold is the lower of its two bounds",
+        GATE,
+        "gold = max(floor + 0.8",
+        "gold = min(floor + 0.8",
+        "factory/test_gate.py::test_a_sound_task_passes_with_the_thresholds_of_the_formula",
+    ),
+    Mutant(
+        "a mutation need not bite",
+        GATE,
+        "MIN_BITE_SE = 2.0",
+        "MIN_BITE_SE = -1e9",
+        "factory/test_gate.py::test_a_mutation_must_bite",
+    ),
+    Mutant(
+        "the paper's silver is its linear model",
+        GATE,
+        'for name in ("dummy", "linear", "forest")',
+        'for name in ("dummy", "forest", "linear")',
+        "factory/test_gate.py::test_the_papers_thresholds_are_its_baselines",
+    ),
+    Mutant(
+        "hashes of ids are not looked at",
+        AUDIT,
+        "            letters,\n            bits,\n",
+        "            letters,\n",
+        f"{AUDITED}::test_a_planted_leak_is_found",
+    ),
+    Mutant(
+        "the audit knows planned columns only",
+        AUDIT,
+        "[name for name in test.header if name != id_column]",
+        "[column.name for column in columns_of(recipe)]",
+        f"{AUDITED}::test_a_planted_leak_is_found",
+    ),
+    Mutant(
+        "rows that train and test share are let through",
+        AUDIT,
+        "exact = sum(tuple(row) in seen for row in test)",
+        "exact = 0",
+        f"{AUDITED}::test_rows_of_train_in_test_are_found",
+    ),
+    Mutant(
+        "answers are as noisy as training labels",
+        BUILD,
+        "**answer_columns(recipe, test.clean)",
+        "**answer_columns(recipe, test.observed)",
+        f"{FAMILIES}::test_answers_follow_the_rule_and_training_labels_are_noisy",
+    ),
+    Mutant(
+        "the pool is the shipped test",
+        "factory/trial.py",
+        "draw(recipe, (FRESH, _POOL, *seed), 1, n",
+        "draw(recipe, seed, 1, n",
+        f"{FAMILIES}::test_the_pool_shares_nothing_with_what_is_shipped",
+    ),
+    Mutant(
+        "groups of train come again in test",
+        BUILD,
+        "prefix}{next(numbers)}",
+        "prefix}{1000 + i}",
+        f"{FAMILIES}::test_train_and_test_share_no_row_no_id_and_no_group",
+    ),
+    Mutant(
+        "test labels are spoiled as well",
+        "factory/modalities/tabular/label_mutations.py",
+        'if split == "train":\n            draft.observed[rows]',
+        "if split:\n            draft.observed[rows]",
+        "factory/test_mutations.py::test_labels_are_wrong_in_train_only",
+    ),
+    Mutant(
+        "the first of two entries is kept",
+        "factory/modalities/tabular/label_mutations.py",
+        'keep="last"',
+        'keep="first"',
+        "factory/test_mutations.py::test_the_last_of_two_entries_is_right",
+    ),
+    Mutant(
+        "seed, slot and attempt are added up",
+        "factory/plan.py",
+        "np.random.default_rng([*where, _PARAMETERS])",
+        "np.random.default_rng(sum(where))",
+        "factory/test_pipeline.py::test_neighbouring_seeds_share_nothing",
+    ),
+    Mutant(
+        "levels do not take turns",
+        "factory/mix.py",
+        "levels[(nth + family) % len(levels)]",
+        "levels[family % len(levels)]",
+        "conformance/test_families.py::test_metrics_and_levels_take_turns",
+    ),
+    Mutant(
+        "near-duplicates are split between train and val",
+        "tasks/corpus.py",
+        "groups[clusters.get(name, name)]",
+        "groups[name]",
+        "tasks/test_corpus.py::test_clusters_stay_on_one_side",
     ),
     # --- grading and metrics
     Mutant(

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from sandmle.factory.build import (
+    TEST,
     Recipe,
     ablations,
+    answer_columns,
     columns_of,
     description,
     draw,
@@ -17,11 +19,12 @@ from sandmle.factory.build import (
     mutations,
 )
 from sandmle.factory.family import FAMILIES, LEVELS, METRICS_OF, Family
-from sandmle.factory.mix import Mix, Stratum
+from sandmle.factory.mix import Mix, Stratum, stratum
 from sandmle.factory.modalities.tabular.mutations import MUTATIONS
 from sandmle.factory.plan import N_MUTATIONS, plan, spec_of
 from sandmle.factory.skin import skins
 from sandmle.factory.slot import Job, fill
+from sandmle.factory.trial import pool_of
 from sandmle.grading.grader import Grader
 from sandmle.metrics.registry import METRICS
 from sandmle.sandbox.base import Sandbox
@@ -208,6 +211,30 @@ def test_train_and_test_share_no_row_no_id_and_no_group(name: str) -> None:
 
 
 @every_family
+def test_answers_follow_the_rule_and_training_labels_are_noisy(name: str) -> None:
+    for recipe in recipes(name, 5):
+        one = member(recipe)
+        tables = draw(recipe, (5, 0, 0), 50, 300)
+        sample = one.sample(np.random.default_rng([5, 0, 0, TEST]), 300, "test")
+        for table, values in ((tables.answer, sample.clean), (tables.noisy, sample.observed)):
+            expected = answer_columns(recipe, values)
+            found = read_table(table)
+            assert {n: found.column(n) for n in found.header[1:]} == expected
+        assert tables.answer != tables.noisy
+
+
+@every_family
+def test_the_pool_shares_nothing_with_what_is_shipped(name: str) -> None:
+    (one,) = plans(name, 1)
+    shipped = draw(one.recipe, one.seed, one.n_train, 200)
+    pool = pool_of(one.recipe, one.seed, 200)
+    seen = {tuple(row[1:]) for row in read_table(shipped.test).rows}
+    rows = read_table(pool.test).rows
+    assert not seen & {tuple(row[1:]) for row in rows}
+    assert not {row[0] for row in read_table(shipped.test).rows} & {row[0] for row in rows}
+
+
+@every_family
 def test_more_test_rows_do_not_move_the_training_rows(name: str) -> None:
     (recipe,) = recipes(name, 1)
     small, large = (
@@ -245,8 +272,6 @@ def test_metrics_and_levels_take_turns() -> None:
     for name in FAMILIES.names():
         mix = Mix(families={name: 1}).resolve()
         sort = FAMILIES.get(name)
-        from sandmle.factory.mix import stratum
-
         n = len(sort.metrics) * LEVELS
         found = [stratum(mix, 3, slot) for slot in range(n)]
         assert len({(one.metric, one.level) for one in found}) == n

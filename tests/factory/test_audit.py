@@ -1,4 +1,4 @@
-"""Planted shortcuts are found, and clean tasks are left alone; `benchmarks/factory.py` has rates."""
+"""Planted shortcuts are found, clean tasks left alone; rates: `benchmarks/factory_leaks.py`."""
 
 import numpy as np
 import pytest

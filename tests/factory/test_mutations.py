@@ -27,8 +27,8 @@ def stories():
     for i, (kind, size) in enumerate(
         [("binary", 2), ("ordinal", 4), ("classes", 5), ("number", 0), ("amount", 0)]
     ):
-        for k in range(4):
-            skin = skins()[(7 * i + k) % len(skins())]
+        for k in range(8):
+            skin = skins()[(8 * i + k) % len(skins())]
             yield skin, tell(skin, Anything(kind, size), True, np.random.default_rng(k))
 
 

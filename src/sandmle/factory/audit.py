@@ -7,7 +7,7 @@ column alone, rows that train and test share, groups on both sides, and columns 
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from sandmle.factory.build import Draw, Recipe, columns_of, metric_of
 from sandmle.factory.gate import at_most
-from sandmle.factory.trial import Columns, Trial
+from sandmle.factory.story import StoryTarget
+from sandmle.factory.trial import Trial
 from sandmle.tasks.submission import Table, parse_number, read_table
 from sandmle.types import Check
 
@@ -28,49 +29,55 @@ _DIGITS = re.compile(r"\d+")
 Floats = NDArray[np.float64]
 
 
-class Files(NamedTuple):
-    """The tables of a task, parsed: shipped ones, and the test and answers of its pool."""
+class Case(NamedTuple):
+    """A task under audit: its tables, parsed, and what is to be explained in each of them.
+
+    `median` and `gold` are turned so that higher is better.
+    """
 
     train: Table
     test: Table
-    answer: Table
     pool: Table
-    pool_answer: Table
+    goals: dict[str, Floats]
+    id_column: str
+    names: list[str]
+    target: StoryTarget
+    trial: Trial
+    median: float
+    gold: float
 
 
 def audit(
     recipe: Recipe, shipped: Draw, pool: Draw, trial: Trial, median: float, gold: float
 ) -> list[Check]:
     """Make every check for shortcuts; `median` and `gold` are turned so that higher is better."""
-    files = Files(
-        *map(read_table, (shipped.train, shipped.test, shipped.answer, pool.test, pool.answer))
+    train, test, fresh = map(read_table, (shipped.train, shipped.test, pool.test))
+    target, id_column = recipe.story.target, recipe.story.id_column
+    cells = {
+        "train": train.column(target.name),
+        "test": _answers(recipe, read_table(shipped.answer)),
+        "pool": _answers(recipe, read_table(pool.answer)),
+    }
+    case = Case(
+        train=train,
+        test=test,
+        pool=fresh,
+        goals={where: _goal(found, target.classes) for where, found in cells.items()},
+        id_column=id_column,
+        names=[name for name in test.header if name != id_column],  # also what is not planned
+        target=target,
+        trial=trial,
+        median=median,
+        gold=gold,
     )
-    id_column = recipe.story.id_column
-    names = [name for name in files.test.header if name != id_column]  # also what is not planned
-    target = recipe.story.target
-    train_y = _goal(files.train.column(target.name), target.classes)
-    test_y, pool_y = (
-        _goal(_answers(recipe, table), target.classes)
-        for table in (files.answer, files.pool_answer)
-    )
-    checks = []
-    for where, table, y in (
-        ("pool", files.pool, pool_y),
-        ("test", files.test, test_y),
-        ("train", files.train, train_y),
-    ):
-        for sort, probe in PROBES.items():
-            share = explained(probe(table, id_column, names), y)
-            checks.append(at_most(f"leak_{sort}:{where}", share, MAX_EXPLAINED))
-    best, which = _best_column(files.pool, names, pool_y, trial, target.classes)
+    groups = [c.name for c in columns_of(recipe) if c.kind == "group"]
     return [
-        *checks,
-        at_most("single_column_below_gold", best, np.nextafter(gold, -np.inf), f"column {which!r}"),
-        *_duplicates(files, names, id_column),
-        _groups(recipe, files),
-        _constants(files.train, names),
-        _cheater(files, id_column, names, train_y, trial, median, target.classes),
-        *_support(files, recipe),
+        *_leaks(case),
+        _single_column(case),
+        *_duplicates(case, groups),
+        _constants(case),
+        _cheater(case),
+        *_support(target.classes, cells),
     ]
 
 
@@ -86,8 +93,22 @@ def _goal(cells: Sequence[str], classes: Sequence[str]) -> Floats:
     """Return a target as something to explain: an indicator of each class, or the ranks."""
     if classes:
         return np.array([[float(cell == c) for c in classes] for cell in cells])
-    values = np.array([parse_number(cell) for cell in cells])
+    values = _numbers(cells)
     return (np.argsort(np.argsort(values, kind="stable"), kind="stable") / len(values))[:, None]
+
+
+def _leaks(case: Case) -> list[Check]:
+    """Ask of each table how much of the target is explained by what means nothing."""
+    tables = {"pool": case.pool, "test": case.test, "train": case.train}
+    return [
+        at_most(
+            f"leak_{sort}:{where}",
+            explained(probe(table, case.id_column, case.names), case.goals[where]),
+            MAX_EXPLAINED,
+        )
+        for where, table in tables.items()
+        for sort, probe in PROBES.items()
+    ]
 
 
 # --- what means nothing ---------------------------------------------------------------------------
@@ -171,75 +192,80 @@ def _folds(features: Floats, goal: Floats, depth: int, leaf: int) -> Any:
 # --- what means too much --------------------------------------------------------------------------
 
 
-def _best_column(
-    pool: Table, names: Sequence[str], goal: Floats, trial: Trial, classes: Sequence[str]
-) -> tuple[float, str]:
-    """Return the best score on the pool of what one column alone predicts, and which."""
+def _single_column(case: Case) -> Check:
+    """Score what one column alone predicts on the pool, with most of the pool to learn from."""
     scores: dict[str, float] = {}
-    for name in names:
-        features = _as_numbers(pool.column(name))
+    for name in case.names:
+        features = _as_numbers(case.pool.column(name))
         if np.ptp(features) == 0:
             continue
+        goal = case.goals["pool"]
         predicted = np.zeros(goal.shape)
         for _, outside, model in _folds(features, goal, depth=6, leaf=10):
             predicted[outside] = model.predict(features[outside]).reshape(len(outside), -1)
-        columns = submission(trial, predicted, classes, trial.pool)
-        scores[name] = trial.quality(columns, trial.pool)
+        scores[name] = _score(case, predicted, case.trial.pool, case.trial.answers)
     which = max(scores, key=lambda name: scores[name])
-    return scores[which], which
+    below = float(np.nextafter(case.gold, -np.inf))
+    return at_most("single_column_below_gold", scores[which], below, f"column {which!r}")
 
 
 def _as_numbers(cells: Sequence[str]) -> Floats:
     """Return a column as a number, and as a code for each text."""
-    numbers = np.array([parse_number(cell) for cell in cells])
+    numbers = _numbers(cells)
     numbers[np.isnan(numbers)] = -1e9
     codes = {text: i for i, text in enumerate(sorted(set(cells)))}
     return np.column_stack([numbers, [codes[cell] for cell in cells]]).astype(float)
 
 
-def submission(
-    trial: Trial, predicted: Floats, classes: Sequence[str], rows: NDArray[np.int64]
-) -> Columns:
-    """Return what a model of the goal predicts, as a submission for all rows; only `rows` count.
+def _score(
+    case: Case, predicted: Floats, rows: NDArray[np.int64], known: Mapping[str, NDArray[Any]]
+) -> float:
+    """Score what a model of the goal predicts for some rows.
 
-    A predicted rank becomes the value that has this rank among the rows' answers: more than any
-    agent could know, so the probe errs on the safe side.
+    A predicted rank becomes the value that has this rank among the targets in `known`.
     """
+    trial, classes = case.trial, case.target.classes
     names = [column["name"] for column in trial.schema["columns"]]
     kind = trial.metric.kind.name
-    total = len(next(iter(trial.answers.values())))
+    total = len(trial.ids)
+    whole: dict[str, NDArray[Any]]
     if kind == "probabilities":
-        whole = np.full((total, len(names)), 1 / len(names))
-        whole[rows] = predicted.clip(1e-6) / predicted.clip(1e-6).sum(axis=1, keepdims=True)
-        return {name: whole[:, i] for i, name in enumerate(names)}
-    (name,) = names
-    if kind == "label":
-        labels = np.full(total, classes[0], dtype=object)
-        labels[rows] = np.array(classes, dtype=object)[predicted.argmax(axis=1)]
-        return {name: labels}
-    values = np.zeros(total)
-    if classes:
-        values[rows] = predicted[:, 1].clip(0.001, 0.999)
+        shares = predicted.clip(1e-6) / predicted.clip(1e-6).sum(axis=1, keepdims=True)
+        whole = {name: np.full(total, 1 / len(names)) for name in names}
+        for i, name in enumerate(names):
+            whole[name][rows] = shares[:, i]
+    elif kind == "label":
+        whole = {names[0]: np.full(total, classes[0], dtype=object)}
+        whole[names[0]][rows] = np.array(classes, dtype=object)[predicted.argmax(axis=1)]
     else:
-        values[rows] = np.quantile(trial.answers[name][rows], predicted[:, 0].clip(0, 1))
-    return {name: values}
+        whole = {names[0]: np.zeros(total)}
+        whole[names[0]][rows] = (
+            predicted[:, 1].clip(0.001, 0.999)
+            if classes
+            else np.quantile(known[names[0]], predicted[:, 0].clip(0, 1))
+        )
+    return trial.quality(whole, rows)
 
 
-def _duplicates(files: Files, names: Sequence[str], id_column: str) -> list[Check]:
+def _duplicates(case: Case, groups: Sequence[str]) -> list[Check]:
     """Compare how many rows of train come again in test, and in fresh rows, exactly or nearly."""
     train, test, pool = (
-        [[row[table.header.index(n)] for n in names] for row in table.rows]
-        for table in (files.train, files.test, files.pool)
+        [[row[table.header.index(n)] for n in case.names] for row in table.rows]
+        for table in (case.train, case.test, case.pool)
     )
     seen = set(map(tuple, train))
     exact = sum(tuple(row) in seen for row in test)
     near = _near(train, test)
     expected = _near(train, pool) * len(test) / len(pool)
-    ids = set(files.train.column(id_column)) & set(files.test.column(id_column))
+    both = {
+        name: len(set(case.train.column(name)) & set(case.test.column(name)))
+        for name in (case.id_column, *groups)
+    }
     return [
         at_most("duplicate_rows", exact, 0),
         at_most("near_duplicates", near, round(expected + 4 * np.sqrt(expected) + 3, 2)),
-        at_most("ids_on_both_sides", len(ids), 0),
+        at_most("ids_on_both_sides", both[case.id_column], 0),
+        at_most("groups_on_both_sides", sum(both[name] for name in groups), 0),
     ]
 
 
@@ -247,7 +273,7 @@ def _near(train: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> in
     """Count rows that agree with a training row in all but hundredths of a spread."""
     close: Any = True
     for mine, theirs in zip(zip(*train, strict=True), zip(*others, strict=True), strict=True):
-        first, second = (np.array([parse_number(cell) for cell in c]) for c in (mine, theirs))
+        first, second = map(_numbers, (mine, theirs))
         if np.isnan(first).mean() > 0.5:
             codes = {text: i for i, text in enumerate(sorted({*mine, *theirs}))}
             first, second = (np.array([codes[cell] for cell in c]) for c in (mine, theirs))
@@ -260,55 +286,38 @@ def _near(train: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> in
     return int(np.asarray(close).any(axis=0).sum())
 
 
-def _groups(recipe: Recipe, files: Files) -> Check:
-    """No group of rows may be on both sides."""
-    names = [c.name for c in columns_of(recipe) if c.kind == "group"]
-    both: set[str] = set()
-    for name in names:
-        both |= set(files.train.column(name)) & set(files.test.column(name))
-    return at_most("groups_on_both_sides", len(both), 0)
-
-
-def _constants(train: Table, names: Sequence[str]) -> Check:
-    dull = [name for name in names if len(set(train.column(name))) < 2]
+def _constants(case: Case) -> Check:
+    dull = [name for name in case.names if len(set(case.train.column(name))) < 2]
     return at_most("constant_columns", len(dull), 0, ", ".join(dull))
 
 
-def _cheater(
-    files: Files,
-    id_column: str,
-    names: Sequence[str],
-    goal: Floats,
-    trial: Trial,
-    median: float,
-    classes: Sequence[str],
-) -> Check:
+def _cheater(case: Case) -> Check:
     """Learn from the training rows what means nothing, and predict the test rows from it."""
     from sklearn.tree import DecisionTreeRegressor
 
     def look(table: Table) -> Floats:
-        return np.column_stack([probe(table, id_column, names) for probe in PROBES.values()])
+        probes = [probe(table, case.id_column, case.names) for probe in PROBES.values()]
+        return np.column_stack(probes)
 
+    goal = case.goals["train"]
     tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=5, random_state=0)
-    guess = (
-        tree.fit(look(files.train), goal)
-        .predict(look(files.test))
-        .reshape(len(files.test.rows), -1)
-    )
-    score = trial.quality(submission(trial, guess, classes, trial.shipped), trial.shipped)
-    return at_most("control_cheater", score, float(np.nextafter(median, -np.inf)))
+    guess = tree.fit(look(case.train), goal).predict(look(case.test))
+    name = case.target.name
+    known = {} if case.target.classes else {name: _numbers(case.train.column(name))}
+    predicted = guess.reshape(len(case.test.rows), -1)
+    score = _score(case, predicted, case.trial.shipped, known)
+    return at_most("control_cheater", score, float(np.nextafter(case.median, -np.inf)))
 
 
-def _support(files: Files, recipe: Recipe) -> list[Check]:
+def _support(classes: Sequence[str], cells: Mapping[str, Sequence[str]]) -> list[Check]:
     """Every class must have some rows to learn from, and some to be measured on."""
-    target = recipe.story.target
-    if not target.classes:
-        return []
-    train = files.train.column(target.name)
-    test = _answers(recipe, files.answer)
-    few = min(train.count(c) for c in target.classes)
-    tested = min(test.count(c) for c in target.classes)
     return [
-        Check(name="rows_of_each_class:train", passed=few >= 4, value=few, limit=4),
-        Check(name="rows_of_each_class:test", passed=tested >= 10, value=tested, limit=10),
+        Check(name=f"rows_of_each_class:{where}", passed=few >= limit, value=few, limit=limit)
+        for where, limit in (("train", 4), ("test", 10))
+        if classes
+        for few in [min(cells[where].count(c) for c in classes)]
     ]
+
+
+def _numbers(cells: Sequence[str]) -> Floats:
+    return np.array([parse_number(cell) for cell in cells])

@@ -1,6 +1,6 @@
 """Builds the files of a task from its recipe: the same bytes for the same seed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from sandmle.factory.story import (
 )
 from sandmle.files import render
 from sandmle.metrics.registry import METRICS, Metric
-from sandmle.tasks.submission import read_table, to_csv
+from sandmle.tasks.submission import to_csv
 from sandmle.types import MetricRef, Mutation, Record, SubmissionSchema
 
 # one random stream for each purpose, so that more rows of one thing do not move another
@@ -254,10 +254,13 @@ def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: by
     )
 
 
-def constants(recipe: Recipe, train: bytes, n: int) -> dict[str, dict[str, NDArray[Any]]]:
+def constants(
+    recipe: Recipe, answers: Mapping[str, NDArray[Any]], n: int
+) -> dict[str, dict[str, NDArray[Any]]]:
     """Return the submissions of `n` rows that say the same of every row.
 
-    The best constant quantities are taken from `train.csv`.
+    The best constant quantities are taken from the answers themselves: the training rows may be
+    biased, and whoever mends that has learned nothing yet about a single row.
     """
     target, kind = recipe.story.target, metric_of(recipe).kind.name
     name = target.name
@@ -268,7 +271,7 @@ def constants(recipe: Recipe, train: bytes, n: int) -> dict[str, dict[str, NDArr
         return {"all classes alike": {c: np.full(n, share) for c in target.classes}}
     if target.classes:
         return {"all 0.5": {name: np.full(n, 0.5)}}
-    values = np.array([float(cell) for cell in read_table(train).column(name)])
+    values = answers[name]
     middle = {"mean": values.mean(), "median": np.median(values)}
     if target.kind == "amount":
         middle["geometric mean"] = np.expm1(np.log1p(values.clip(0)).mean())

@@ -6,6 +6,7 @@ another one of the same stratum, so what the gate lets through does not change t
 
 import tomllib
 from collections.abc import Sequence
+from math import lcm
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,7 +73,9 @@ class Mix(Record):
                 )
         if absent := [name for name in self.holdout if name not in kept]:
             raise UsageError(f"--holdout-families: {absent[0]} is not among those that are drawn")
-        return self.model_copy(update={"families": dict(sorted(kept.items()))})
+        # what the families are chosen by is in their names now: other words for it are the same mix
+        done = {"families": dict(sorted(kept.items())), "modalities": (), "task_types": ()}
+        return self.model_copy(update=done)
 
 
 class Stratum(NamedTuple):
@@ -126,16 +129,18 @@ def stratum(mix: Mix, seed: int, slot: int) -> Stratum:
         turn = slot // len(mix.seeds)
     names = list(weights)
     shares = np.array(list(weights.values())) / sum(weights.values())
-    shift = np.random.default_rng([seed, _ORDER]).permutation(len(names))
+    rng = np.random.default_rng([seed, _ORDER])
+    shift, start = rng.permutation(len(names)), rng.integers(0, 60, len(names))
     family, nth = _turn(shares[shift], turn)
     name = names[int(shift[family])]
     sort = FAMILIES.get(name)
     metrics = [m for m in sort.metrics if not mix.metrics or m in mix.metrics]
     levels = mix.levels or tuple(range(1, LEVELS + 1))
-    # metrics and levels together run through all pairs before one comes again
-    order = np.random.default_rng([seed, _ORDER, len(name)]).permutation(len(metrics) * len(levels))
-    pair = int(order[nth % len(order)])
-    return Stratum(name, metrics[pair % len(metrics)], levels[pair // len(metrics)], wanted)
+    # each takes its turn, and all pairs come before one comes again: where the two are in step, the
+    # metrics move on by one; families start with different levels and metrics
+    step = nth // lcm(len(metrics), len(levels)) + int(start[family])
+    metric = metrics[(nth + step) % len(metrics)]
+    return Stratum(name, metric, levels[(nth + family) % len(levels)], wanted)
 
 
 def _turn(shares: NDArray[np.float64], slot: int) -> tuple[int, int]:

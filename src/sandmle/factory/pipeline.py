@@ -145,11 +145,11 @@ def _claim(out: Path, n: int, job: Job) -> None:
         same = True
     except ValidationError:
         same = False  # of another version
-    if not same:
+    names = {path.name for path in out.iterdir() if not path.name.startswith(".")} - {INDEX}
+    if names and not same:
         raise UsageError(
             f"{out}: holds a corpus of another seed, mix or policy; choose another folder"
         )
-    names = {path.name for path in out.iterdir() if not path.name.startswith(".")} - {INDEX}
     # first attempts first: most tasks are one, so a folder of this corpus is known after few draws
     for attempt, slot in product(range(MAX_ATTEMPTS), range(n)):
         if not names:

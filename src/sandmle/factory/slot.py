@@ -70,7 +70,11 @@ def fill(out: Path, job: Job, slot: int, sandbox: Sandbox) -> Filled:
             return _filled(out, slot, found)
     rejected: list[str] = []
     for one in plans(job, slot):
-        made = attempt(one, sandbox, rejected, job.thresholds)
+        try:
+            made = attempt(one, sandbox, rejected, job.thresholds)
+        except TaskError:
+            rejected.append("script_failed")  # of one attempt; a corpus does not end with it
+            continue
         if not made.failed:
             write_task(out, made.card, made.files)
             return _filled(out, slot, one)

@@ -104,7 +104,7 @@ def new_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int) -> Trial:
         answers=answers.columns,
         predictions={},
         kinds={},
-        constants=constants(recipe, shipped.train, n_test + n_pool),
+        constants=constants(recipe, answers.columns, n_test + n_pool),
         sample=check(shipped.sample_submission, {**schema, "n_rows": n_test}, ids[:n_test]),
         ceiling=_ceiling(recipe, answers.columns, _join(shipped.noisy, pool.noisy), schema),
     )

@@ -1,4 +1,4 @@
-"""Drift into the future: what each feature counts for changes with time; the test comes after train.
+"""Drift into the future: what a feature counts for changes with time; the test comes after train.
 
 A model of the past has the average of what was; the test asks for what comes next. Crossing the
 features with time, beside trend and season, makes it a linear problem that can be carried on.
@@ -139,20 +139,17 @@ class DriftFuture(TableFamily[DriftFutureConfig]):
         """Return the formula."""
         config = self.config
         terms = [
-            f"({start:+.4g} {end - start:+.4g} * t) * z(feat_{i + 1})"
+            f"+ ({start:.4g} {end - start:+.4g} * t) * z(feat_{i + 1})"
             for i, (start, end) in enumerate(zip(config.start, config.end, strict=True))
             if end
         ]
-        terms += [
-            spell(config.trend, "t"),
-            spell(config.season, f"sin(2 pi days / {_YEAR} + {config.phase:g})"),
-        ]
+        terms.append(spell(config.trend, "t"))
+        terms.append(spell(config.season, f"sin(2 pi days / {_YEAR} + {config.phase:g})"))
         return (
-            f"z(target) = ({' + '.join(terms[:-2])} {' '.join(terms[-2:])} "
-            f"- {config.scale.center:g}) / {config.scale.spread:g}, days being those since "
-            f"2023-01-01 by feat_0, t = days / {config.days}, z() a value less its center in units "
-            f"of its spread; train has t < {_PAST:g} and normal noise of {config.noise:g} on "
-            "z(target), test the rest of the time"
+            f"z(target) = ({' '.join(terms)} {-config.scale.center:+g}) / {config.scale.spread:g}, "
+            f"days being those since 2023-01-01 by feat_0, t = days / {config.days}, z() a value "
+            f"less its center in units of its spread; train has t < {_PAST:g} and normal noise of "
+            f"{config.noise:g} on z(target), test the rest of the time"
         )
 
     def solution(self, names: Names) -> Solution:
@@ -165,7 +162,8 @@ _FEATURES = """\
 columns = {columns}
 
 def features(frame):
-    years = ((pd.to_datetime(frame["{time}"]) - pd.Timestamp("2023-01-01")).dt.days / 365.25).to_numpy()
+    since = pd.to_datetime(frame["{time}"]) - pd.Timestamp("2023-01-01")
+    years = (since / pd.Timedelta(days=365.25)).to_numpy()
     wave = np.column_stack([np.sin(2 * np.pi * years), np.cos(2 * np.pi * years)])
     z = ((frame[columns] - train[columns].mean()) / train[columns].std()).to_numpy()
     return np.hstack([z, z * years[:, None], years[:, None], wave])

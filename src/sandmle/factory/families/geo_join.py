@@ -33,10 +33,10 @@ _AMOUNT = 0.6  # spread of the logarithm of an amount
 # hubs, numbers that the capacity multiplies, others that count, others that do not, weight of what
 # the capacity does not multiply, noise; by level
 _LEVELS = (
-    (4, 1, 2, 0, 0.8, 0.15),
-    (4, 1, 2, 0, 0.6, 0.2),
-    (5, 2, 1, 1, 0.5, 0.2),
-    (6, 2, 1, 1, 0.4, 0.25),
+    (4, 1, 2, 0, 1.0, 0.15),
+    (4, 1, 2, 0, 0.75, 0.2),
+    (5, 2, 1, 1, 0.6, 0.2),
+    (6, 2, 1, 1, 0.45, 0.25),
     (6, 3, 1, 1, 0.3, 0.3),
 )
 
@@ -52,12 +52,11 @@ class GeoColumn(Record):
 class GeoJoinConfig(Record):
     """The drawn parameters.
 
-    Rows lie in a box: `corner` in the south west, `sides` to the north and east; a share `near` is
-    sent to the nearest of the hubs (latitude, longitude, capacity), the others to any.
+    Rows lie in a region from south west to north east; a share `near` of them is served by the
+    nearest of the hubs (latitude, longitude, capacity), the others by any.
     """
 
-    corner: tuple[float, float]
-    sides: tuple[float, float]
+    region: tuple[float, float, float, float]
     hubs: tuple[tuple[float, float, float], ...]
     near: float
     distance: float
@@ -86,25 +85,24 @@ class GeoJoin(TableFamily[GeoJoinConfig]):
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
         """Draw a region with its hubs, what they can do, and what counts how much."""
         n_hubs, n_crossed, n_plain, n_idle, plain, noise = _LEVELS[level - 1]
-        south, west, north = rng.uniform((-50, -150, 5), (45, 130, 8))
-        east = north / np.cos(np.radians(south + north / 2))  # about as many km
+        south, west, size = rng.uniform((-50, -150, 5), (45, 130, 8))
+        # as many km from west to east as from south to north
+        north, east = south + size, west + size / np.cos(np.radians(south + size / 2))
         capacities = rng.permutation(np.linspace(-1.4, 1.4, n_hubs))
-        where = rng.uniform(0.08, 0.92, (2, n_hubs))
-        hubs = (south + north * where[0], west + east * where[1], capacities)
+        hubs = (rng.uniform(south, north, n_hubs), rng.uniform(west, east, n_hubs), capacities)
 
         def some(low: float, high: float) -> float:
             return round(float(rng.uniform(low, high) * rng.choice([-1.0, 1.0])), 3)
 
         columns = [
-            GeoColumn(kind="number", weight=some(0.3, 0.6) * plain, crossed=some(0.8, 1.2))
+            GeoColumn(kind="number", weight=some(0.3 * plain, 0.6 * plain), crossed=some(0.8, 1.2))
             for _ in range(n_crossed)
         ]
         for weight in [plain] * n_plain + [0.0] * n_idle:
             kind: Literal["number", "amount"] = "amount" if rng.random() < 0.5 else "number"
-            columns.append(GeoColumn(kind=kind, weight=some(1.0, 1.5) * weight, crossed=0))
+            columns.append(GeoColumn(kind=kind, weight=some(weight, 1.5 * weight), crossed=0))
         config = GeoJoinConfig(
-            corner=(round(float(south), 2), round(float(west), 2)),
-            sides=(round(float(north), 2), round(float(east), 2)),
+            region=tuple(np.round((south, west, north, east), 2).tolist()),
             hubs=tuple(tuple(hub) for hub in np.round(hubs, 3).T.tolist()),
             near=round(float(rng.uniform(0.1, 0.4)), 2),
             distance=some(0.8, 1.2),
@@ -112,27 +110,20 @@ class GeoJoin(TableFamily[GeoJoinConfig]):
             columns=tuple(columns[i] for i in rng.permutation(len(columns))),
             noise=noise,
         )
-        drafted = cls(config)
-        scale = Scale.of(drafted._rows(rng, 4000)[1])
+        scale = Scale.of(cls(config)._rows(rng, 4000)[1])
         return cls(config.model_copy(update={"scale": scale}))
 
     def variables(self) -> tuple[Variable, ...]:
         """Return the place of a row, its hub, and the numbers and amounts."""
-        columns = [
-            Variable(
-                name=f"feat_{i}",
-                kind=column.kind,
-                abstract="continuous, bell-shaped, in logarithms if an amount",
-                relevant=bool(column.weight or column.crossed),
-            )
-            for i, column in enumerate(self.config.columns, 3)
-        ]
-        n_hubs = len(self.config.hubs)
+        hubs, text = len(self.config.hubs), "continuous, bell-shaped, in logarithms if an amount"
         return (
             Variable(name="feat_0", kind="latitude", abstract="latitude"),
             Variable(name="feat_1", kind="longitude", abstract="longitude"),
-            Variable(name="feat_2", kind="category", abstract="key of a table", size=n_hubs),
-            *columns,
+            Variable(name="feat_2", kind="category", abstract="key of a table", size=hubs),
+            *(
+                Variable(name=f"feat_{i}", kind=c.kind, abstract=text, relevant=c.weight != 0)
+                for i, c in enumerate(self.config.columns, 3)
+            ),
         )
 
     def outcome(self) -> Outcome:
@@ -141,8 +132,9 @@ class GeoJoin(TableFamily[GeoJoinConfig]):
 
     def side_table(self) -> SideTable:
         """Return where the hubs are, and their capacity."""
-        columns = zip(("latitude", "longitude", "capacity"), np.array(self.config.hubs).T)
-        return SideTable("feat_2", dict(columns))
+        latitude, longitude, capacity = np.array(self.config.hubs).T
+        columns = {"latitude": latitude, "longitude": longitude, "capacity": capacity}
+        return SideTable("feat_2", columns)
 
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
         """Draw places in the box and a hub for each row; the target has normal noise."""
@@ -154,10 +146,8 @@ class GeoJoin(TableFamily[GeoJoinConfig]):
         self, rng: np.random.Generator, n: int
     ) -> tuple[dict[str, NDArray[Any]], NDArray[np.float64]]:
         config = self.config
-        lat, lon = (
-            corner + side * rng.random(n)
-            for corner, side in zip(config.corner, config.sides, strict=True)
-        )
+        south, west, north, east = config.region
+        lat, lon = rng.uniform(south, north, n), rng.uniform(west, east, n)
         away = np.array([_distance(lat, lon, *hub[:2]) for hub in config.hubs]) / _REACH
         near = rng.random(n) < config.near
         hub = np.where(near, away.argmin(axis=0), rng.integers(0, len(away), n))
@@ -202,7 +192,7 @@ def _distance(
     """Return the distance in km of points from one place, by haversine."""
     a, b, turn = np.radians(lat), np.radians(north), np.radians(lon - east)
     h = np.sin((a - b) / 2) ** 2 + np.cos(a) * np.cos(b) * np.sin(turn / 2) ** 2
-    return 2 * 6371 * np.arcsin(np.sqrt(h))
+    return np.asarray(2 * 6371 * np.arcsin(np.sqrt(h)))
 
 
 _FEATURES = """\

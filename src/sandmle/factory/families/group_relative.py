@@ -83,14 +83,10 @@ class GroupRelative(TableFamily[GroupRelativeConfig]):
 
     def variables(self) -> tuple[Variable, ...]:
         """Return the group and the numbers."""
+        text = "continuous, bell-shaped, alike within a group"
         numbers = [
-            Variable(
-                name=f"feat_{i}",
-                kind="number",
-                abstract="continuous, bell-shaped, alike within a group",
-                relevant=bool(signed or distance),
-            )
-            for i, (signed, distance) in enumerate(
+            Variable(name=f"feat_{i}", kind="number", abstract=text, relevant=any(weights))
+            for i, weights in enumerate(
                 zip(self.config.signed, self.config.distance, strict=True), 1
             )
         ]
@@ -121,10 +117,8 @@ class GroupRelative(TableFamily[GroupRelativeConfig]):
         return group, np.sqrt(between) * middles[:, group] + np.sqrt(1 - between) * own
 
     def _latent(self, group: NDArray[np.int64], x: NDArray[np.float64]) -> NDArray[np.float64]:
-        latent = np.zeros(len(group))
-        for column, signed, distance in zip(
-            x, self.config.signed, self.config.distance, strict=True
-        ):
+        latent, config = np.zeros(len(group)), self.config
+        for column, signed, distance in zip(x, config.signed, config.distance, strict=True):
             means = np.bincount(group, column) / np.bincount(group)
             apart = column - means[group]
             latent += signed * apart + distance * np.abs(apart)

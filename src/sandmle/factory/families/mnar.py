@@ -73,21 +73,14 @@ class Mnar(TableFamily[MnarConfig]):
         n_gaps, n_used, n_idle, steady, steepness = _LEVELS[level - 1]
         columns = [
             # no plain numbers: two fields that are exchanged cannot be told apart by a gap
-            MnarColumn(
-                kind="amount" if rng.random() < 0.5 else "reading",
-                gaps=round(float(rng.uniform(0.38, 0.55)), 3),
+            MnarColumn(kind="amount" if coin < 0.5 else "reading", gaps=gaps)
+            for coin, gaps in zip(
+                rng.random(n_gaps), rng.uniform(0.38, 0.55, n_gaps).round(3), strict=True
             )
-            for _ in range(n_gaps)
         ]
-        for _ in range(n_used):
-            signs = rng.choice([-1.0, 1.0], 2)
-            columns.append(
-                MnarColumn(
-                    kind="number",
-                    turned=round(float(rng.uniform(0.8, 1.3) * signs[0]), 4),
-                    steady=round(float(rng.uniform(0.7, 1.3) * steady * signs[1]), 4),
-                )
-            )
+        weights = rng.uniform(0.8, 1.3, (n_used, 2)) * rng.choice([-1.0, 1.0], (n_used, 2))
+        for turned, kept in (weights * (1, steady)).round(4).tolist():
+            columns.append(MnarColumn(kind="number", turned=turned, steady=kept))
         columns += [MnarColumn(kind="number")] * n_idle
         order = rng.permutation(len(columns)).tolist()
         places = rng.permutation([i for i, j in enumerate(order) if j < n_gaps])[:2]

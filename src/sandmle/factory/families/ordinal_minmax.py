@@ -121,7 +121,7 @@ class OrdinalMinmax(TableFamily[OrdinalMinmaxConfig]):
         terms = (f"|{a} - {b}|", f"max({c}, {d})", f"|{e}|")
         total = " ".join(spell(w, term) for w, term in zip(config.weights, terms, strict=True))
         return (
-            f"s = ({total} - {config.scale.center:g}) / {config.scale.spread:g}, z() being a "
+            f"s = ({total} {-config.scale.center:+g}) / {config.scale.spread:g}, z() being a "
             "reading less the center of all readings in units of their spread; the class, counted "
             f"from 0, is the number of cuts {', '.join(f'{cut:g}' for cut in config.cuts)} that s "
             f"reaches; in train, normal noise of {config.noise:g} is added to s"

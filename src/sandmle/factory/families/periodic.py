@@ -1,4 +1,4 @@
-"""Periodic: cycles of the hour of day that weekends shift, a yearly cycle, and loads of changing sign.
+"""Periodic: cycles of the day that weekends shift, of the year, and loads of changing sign.
 
 A date as such says little; hour, kind of day and season have to be taken out of it, and the sign of
 each load out of a category.
@@ -85,9 +85,9 @@ class Periodic(TableFamily[PeriodicConfig]):
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
         """Draw the waves and the slopes."""
         size, n_turning, n_steady, years, daily, yearly, noise = _LEVELS[level - 1]
-        phase, shift, year = rng.uniform(0, 2 * np.pi, 3)
-        # between a third and half of a turn away from the weekdays, either way
-        shift = phase + 2 * np.pi / 3 + shift / 3
+        phase, ahead, year = rng.uniform(0, 2 * np.pi, 3)
+        # between a third and two thirds of a cycle ahead of the weekdays
+        shift = phase + 2 * np.pi / 3 + ahead / 3
         cycles = int(rng.integers(1, 3))
         heights = rng.uniform([0.9, 0.8, 0.85], [1.1, 1.2, 1.15]) * (daily, daily, yearly)
         phases = np.mod([phase, shift, year], 2 * np.pi)
@@ -117,21 +117,15 @@ class Periodic(TableFamily[PeriodicConfig]):
     def variables(self) -> tuple[Variable, ...]:
         """Return the time, the loads and the category."""
         loads = len(self.config.slopes[0])
+        bell = "continuous, symmetric, bell-shaped"
         text = f"time of the record, over {self.config.years} years"
         return (
             Variable(name="feat_0", kind="time", abstract=text),
-            *(
-                Variable(
-                    name=f"feat_{1 + i}",
-                    kind="number",
-                    abstract="continuous, symmetric, bell-shaped",
-                )
-                for i in range(loads)
-            ),
+            *(Variable(name=f"feat_{1 + i}", kind="number", abstract=bell) for i in range(loads)),
             Variable(
                 name=f"feat_{1 + loads}",
                 kind="category",
-                abstract="categorical, values of equal frequency",
+                abstract=f"categorical, {len(self.config.slopes)} values of equal frequency",
                 size=len(self.config.slopes),
             ),
         )
@@ -160,15 +154,16 @@ class Periodic(TableFamily[PeriodicConfig]):
     def rule(self) -> str:
         """Return the formula."""
         config = self.config
-        loads = [
-            " ".join(spell(w, f"z(feat_{1 + i})") for i, w in enumerate(slopes)) + f" where it is {k}"
-            for k, slopes in enumerate(config.slopes)
-        ]
+        sums = (
+            " ".join(spell(w, f"z(feat_{1 + i})") for i, w in enumerate(slopes))
+            for slopes in config.slopes
+        )
+        loads = "; ".join(f"{total} where it is {k}" for k, total in enumerate(sums))
         return (
-            f"ln(target / typical) = 0.8 (s - {config.scale.center:g}) / {config.scale.spread:g}; "
+            f"ln(target / typical) = 0.8 (s {-config.scale.center:+g}) / {config.scale.spread:g}; "
             f"s = {config.weekday.told('d')} on Monday to Friday, {config.weekend.told('d')} on "
             f"Saturday and Sunday, plus {config.season.told('d / 365.25')}, plus by the value "
-            f"(counted from 0) of feat_{1 + len(config.slopes[0])}: {'; '.join(loads)}; "
+            f"(counted from 0) of feat_{1 + len(config.slopes[0])}: {loads}; "
             "d are days of feat_0 since 2023-01-01 00:00, z() is a feature standardised; in train "
             f"ln(target / typical) has normal noise of {0.8 * config.noise:.4g}"
         )

@@ -95,8 +95,8 @@ class Regime(TableFamily[RegimeConfig]):
             scale=Scale(center=0.0, spread=1.0),
             noise=noise,
         )
-        drawn_rows = cls(config).sample(rng, 4000, "train").clean
-        return cls(config.model_copy(update={"scale": Scale.of(drawn_rows)}))
+        latent = cls(config).sample(rng, 4000, "train").clean
+        return cls(config.model_copy(update={"scale": Scale.of(latent)}))
 
     @property
     def _n_numbers(self) -> int:
@@ -104,25 +104,19 @@ class Regime(TableFamily[RegimeConfig]):
 
     def variables(self) -> tuple[Variable, ...]:
         """Return the numbers, then the categories."""
-        numbers = tuple(
+        n, text = self._n_numbers, "continuous, symmetric, bell-shaped"
+        numbers = [Variable(name=f"feat_{i}", kind="number", abstract=text) for i in range(n)]
+        categories = [
             Variable(
-                name=f"feat_{i}",
-                kind="number",
-                abstract="continuous, symmetric, bell-shaped",
-            )
-            for i in range(self._n_numbers)
-        )
-        categories = tuple(
-            Variable(
-                name=f"feat_{self._n_numbers + i}",
+                name=f"feat_{n + i}",
                 kind="category",
                 abstract=f"categorical, {size} values of similar frequency",
                 relevant=i == self.config.mode,
                 size=size,
             )
             for i, size in enumerate(self.config.sizes)
-        )
-        return numbers + categories
+        ]
+        return (*numbers, *categories)
 
     def outcome(self) -> Outcome:
         """Return a symmetric quantity."""
@@ -152,7 +146,7 @@ class Regime(TableFamily[RegimeConfig]):
             for k, (offset, slopes) in enumerate(zip(config.offsets, config.slopes, strict=True))
         ]
         return (
-            f"target = (s - {config.scale.center:g}) / {config.scale.spread:g} spreads from its "
+            f"target = (s {-config.scale.center:+g}) / {config.scale.spread:g} spreads from its "
             f"center, s by the value (counted from 0) of feat_{self._n_numbers + config.mode}: "
             f"{'; '.join(modes)}; z() being a feature standardised; "
             f"in train with normal noise of {config.noise:g} spreads"
@@ -160,13 +154,9 @@ class Regime(TableFamily[RegimeConfig]):
 
     def solution(self, names: Names) -> Solution:
         """Return the numbers crossed with the category that explains most, for a linear model."""
-        kinds = {
-            kind: [names[v.name] for v in self.variables() if v.kind == kind]
-            for kind in ("number", "category")
-        }
-        return Solution(
-            _FEATURES.format(numbers=kinds["number"], categories=kinds["category"]), "linear"
-        )
+        columns = [names[v.name] for v in self.variables()]
+        numbers, categories = columns[: self._n_numbers], columns[self._n_numbers :]
+        return Solution(_FEATURES.format(numbers=numbers, categories=categories), "linear")
 
 
 _FEATURES = """\
@@ -175,7 +165,8 @@ numbers, categories = {numbers}, {categories}
 def crossed(frame, mode):
     z = ((frame[numbers] - train[numbers].mean()) / train[numbers].std()).to_numpy()
     z = np.hstack([np.ones((len(z), 1)), z])
-    return np.hstack([z * (frame[mode] == v).to_numpy()[:, None] for v in sorted(train[mode].unique())])
+    modes = sorted(train[mode].unique())
+    return np.hstack([z * (frame[mode] == value).to_numpy()[:, None] for value in modes])
 
 # the mode is the category within whose values a linear model does best
 fits = [

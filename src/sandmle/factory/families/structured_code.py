@@ -5,7 +5,7 @@ suffix decides how the numbers count. As words the codes are all different and s
 takes them apart by place, and crosses the suffix with the numbers, sees the whole rule.
 """
 
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ _LEVELS = (
 
 
 class StructuredCodeConfig(Record):
-    """The drawn parameters; places count from 0, and `numbers` has a weight for each suffix."""
+    """The drawn parameters; places in the code count from 0, `numbers` has a weight by suffix."""
 
     form: str
     letters: str
@@ -55,15 +55,6 @@ class StructuredCodeConfig(Record):
     numbers: tuple[tuple[float, ...], ...]
     steepness: float
     scale: Scale = Scale(center=0, spread=1)
-
-
-class _Rows(NamedTuple):
-    """Letters (2, n) and suffix (n,) by their position in the config, digits and x (k, n)."""
-
-    letters: NDArray[np.int64]
-    digits: NDArray[np.int64]
-    suffix: NDArray[np.int64]
-    x: NDArray[np.float64]
 
 
 @FAMILIES.register("structured_code")
@@ -86,9 +77,11 @@ class StructuredCode(TableFamily[StructuredCodeConfig]):
         form = str(rng.choice(_FORMS))
         letters = rng.permutation(_ALPHABET)[:n_letters].tolist()
         n_good = int(rng.integers(n_letters // 2, (n_letters + 1) // 2 + 1))
-        sizes, signs = rng.uniform(0.8, 1.05, _USED + 2), rng.choice([-1.0, 1.0], _USED + 2)
+        places = [[i for i, sort in enumerate(form) if sort == wanted] for wanted in "LD"]
+        sizes = rng.uniform(0.8, 1.05, _USED + 2).round(3).tolist()
+        signs = rng.choice([-1.0, 1.0], _USED + 1).tolist()
         numbers = []
-        for size, sign in zip(sizes[2:], signs[2:], strict=True):
+        for size, sign in zip(sizes[2:], signs[1:], strict=True):
             # a wave over the suffixes: its mean is 0
             turning = np.cos(2 * np.pi * (rng.random() + np.arange(n_suffixes) / n_suffixes))
             turning /= np.sqrt((turning**2).mean())
@@ -98,16 +91,15 @@ class StructuredCode(TableFamily[StructuredCodeConfig]):
             form=form,
             letters="".join(letters),
             good="".join(sorted(letters[:n_good])),
-            letter_place=int(rng.integers(2)),
-            letter_weight=round(float(sizes[0]), 3),
-            digit_place=int(rng.integers(form.count("D"))),
-            digit_weight=round(float(sizes[1] * signs[1]), 3),
+            letter_place=int(rng.choice(places[0])),
+            letter_weight=sizes[0],
+            digit_place=int(rng.choice(places[1])),
+            digit_weight=sizes[1] * signs[0],
             suffixes="".join(rng.permutation(_ALPHABET)[:n_suffixes]),
             numbers=(*numbers, *[(0.0,) * n_suffixes] * n_idle),
             steepness=steepness,
         )
-        drafted = cls(config)
-        scale = Scale.of(drafted._latent(drafted._rows(rng, 4000)))
+        scale = Scale.of(cls(config)._rows(rng, 4000)[2])
         return cls(config.model_copy(update={"scale": scale}))
 
     def variables(self) -> tuple[Variable, ...]:
@@ -125,53 +117,44 @@ class StructuredCode(TableFamily[StructuredCodeConfig]):
 
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
         """Draw every place of the code evenly; the observed class has logistic noise."""
-        rows, config = self._rows(rng, n), self.config
-        observed, clean = binary(rng, config.scale(self._latent(rows)), config.steepness)
-        codes = []
-        for letters, digits, suffix in zip(rows.letters.T, rows.digits.T, rows.suffix, strict=True):
-            place = {
-                "L": iter([config.letters[i] for i in letters]),
-                "D": iter(map(str, digits)),
-                "S": iter([config.suffixes[suffix]]),
-            }
-            codes.append("".join(next(place[c]) if c in place else c for c in config.form))
-        numbers = {f"feat_{i}": column for i, column in enumerate(rows.x, 1)}
-        return Sample({"feat_0": np.array(codes), **numbers}, observed, clean)
+        places, x, latent = self._rows(rng, n)
+        observed, clean = binary(rng, self.config.scale(latent), self.config.steepness)
+        codes = np.array(["".join(code) for code in places.T])
+        numbers = {f"feat_{i}": column for i, column in enumerate(x, 1)}
+        return Sample({"feat_0": codes, **numbers}, observed, clean)
 
-    def _rows(self, rng: np.random.Generator, n: int) -> _Rows:
+    def _rows(
+        self, rng: np.random.Generator, n: int
+    ) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
+        """Return the characters of the codes (places, n), the numbers (k, n), the latent score."""
         config = self.config
-        return _Rows(
-            letters=rng.integers(0, len(config.letters), (2, n)),
-            digits=rng.integers(0, 10, (config.form.count("D"), n)),
-            suffix=rng.integers(0, len(config.suffixes), n),
-            x=rng.normal(size=(len(config.numbers), n)),
-        )
-
-    def _latent(self, rows: _Rows) -> NDArray[np.float64]:
-        config = self.config
-        sides = np.array([1.0 if letter in config.good else -1.0 for letter in config.letters])
-        latent = config.letter_weight * sides[rows.letters[config.letter_place]]
-        latent += config.digit_weight * np.where(rows.digits[config.digit_place] >= 5, 1.0, -1.0)
-        for column, weights in zip(rows.x, config.numbers, strict=True):
-            latent += np.array(weights)[rows.suffix] * column
-        return latent
+        sets = {"L": config.letters, "D": "0123456789", "S": config.suffixes}
+        places = np.array([rng.choice(list(sets.get(sort, sort)), n) for sort in config.form])
+        x = rng.normal(size=(len(config.numbers), n))
+        is_good = np.isin(places[config.letter_place], list(config.good))
+        latent = config.letter_weight * np.where(is_good, 1.0, -1.0)
+        latent += config.digit_weight * np.where(places[config.digit_place] >= "5", 1.0, -1.0)
+        for column, weights in zip(x, config.numbers, strict=True):
+            for suffix, weight in zip(config.suffixes, weights, strict=True):
+                latent += np.where(places[-1] == suffix, weight * column, 0.0)
+        return places, x, latent
 
     def rule(self) -> str:
         """Return the formula."""
         config = self.config
         center, spread = config.scale.center, config.scale.spread
         slopes = "; ".join(
-            f"suffix {suffix}: "
+            f"{suffix}: "
             + " ".join(spell(w[k], f"z(feat_{i})") for i, w in enumerate(config.numbers, 1) if w[k])
             for k, suffix in enumerate(config.suffixes)
         )
         return (
-            f"feat_0 has the form {config.form}: letters L, digits D, suffix S; class 1 iff "
-            f"{config.letter_weight:g} * a {spell(config.digit_weight, 'b')} + c > {center:g}; "
-            f"a is 1 if letter {config.letter_place + 1} is one of {config.good}, else -1; "
-            f"b is 1 if digit {config.digit_place + 1} is at least 5, else -1; c by suffix, z() "
-            f"being a feature standardised, is {slopes}; in train the class is drawn with "
-            f"probability logistic({config.steepness:g} * (that sum - {center:g}) / {spread:g})"
+            f"feat_0 has the form {config.form}; class 1 iff {config.letter_weight:g} * a "
+            f"{spell(config.digit_weight, 'b')} + c > {center:g}; a is 1 if character "
+            f"{config.letter_place + 1} is one of {config.good}, else -1; b is 1 if character "
+            f"{config.digit_place + 1} is at least 5, else -1; c by the last character, with z() a "
+            f"feature standardised, is {slopes}; in train the class is drawn with probability "
+            f"logistic({config.steepness:g} * (that sum - {center:g}) / {spread:g})"
         )
 
     def solution(self, names: Names) -> Solution:

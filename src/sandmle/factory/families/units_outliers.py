@@ -1,4 +1,4 @@
-"""Units and outliers: the target is a product of powers of several amounts, its noise has long tails.
+"""Units and outliers: the target is a product of powers of amounts, its noise has long tails.
 
 Amounts come in mixed units and with impossible entries. Whoever repairs those and works in
 logarithms has a linear problem; a model of the raw values has a few huge cells to look at.
@@ -23,20 +23,22 @@ from sandmle.factory.family import (
 )
 from sandmle.types import Record
 
-# amounts in the rule, others, size of the noise; by level
-_LEVELS = ((3, 0, 0.12), (3, 1, 0.15), (4, 0, 0.18), (4, 1, 0.21), (5, 1, 0.24))
-_EVEN = (0.75, 1.25)  # how much more one amount may count than another
+# amounts in the rule, others, what amounts have in common, noise; by level
+_LEVELS = (
+    (3, 0, 0.0, 0.12), (3, 1, 0.1, 0.14), (3, 2, 0.25, 0.16), (4, 2, 0.4, 0.18), (4, 3, 0.5, 0.2),
+)  # fmt: skip
 
 
 class UnitsOutliersConfig(Record):
     """The drawn parameters; each amount has a spread of its logarithm and an exponent.
 
-    `freedom` is that of Student's t, from which the noise is drawn, `noise` its scale; both in
-    spreads of the target's logarithm.
+    `common` is the correlation of any two logarithms. The noise is drawn from Student's t with
+    `freedom` degrees of freedom, `noise` is its scale in spreads of the target's logarithm.
     """
 
     spreads: tuple[float, ...]
     exponents: tuple[float, ...]
+    common: float
     noise: float
     freedom: int
 
@@ -58,19 +60,22 @@ class UnitsOutliers(TableFamily[UnitsOutliersConfig]):
 
     @classmethod
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
-        """Draw spreads, and exponents such that every amount in the rule counts about as much."""
-        n_used, n_others, noise = _LEVELS[level - 1]
+        """Draw spreads, and exponents of both signs, such that amounts count about the same."""
+        n_used, n_others, common, noise = _LEVELS[level - 1]
         n = n_used + n_others
         spreads = rng.uniform(0.45, 0.85, n).round(3)
-        weights = rng.uniform(*_EVEN, n_used)
-        weights *= rng.choice([-1.0, 1.0], n_used) / np.sqrt(np.sum(weights**2))
         used = rng.permutation(n)[:n_used]
+        weights = rng.uniform(0.7, 1.3, n_used) * rng.choice([-1.0, 1.0])
+        weights[1::2] *= -1
+        # for a sum of spread 1
+        weights /= np.sqrt((1 - common) * np.sum(weights**2) + common * np.sum(weights) ** 2)
         exponents = np.zeros(n)
         exponents[used] = (weights / spreads[used]).round(3)
         return cls(
             UnitsOutliersConfig(
                 spreads=tuple(spreads.tolist()),
                 exponents=tuple(exponents.tolist()),
+                common=common,
                 noise=noise,
                 freedom=int(rng.integers(3, 6)),
             )
@@ -93,9 +98,10 @@ class UnitsOutliers(TableFamily[UnitsOutliersConfig]):
         return Outcome("amount")
 
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
-        """Draw independent log-normal amounts; the noise of the target's logarithm is Student's."""
+        """Draw log-normal amounts; the noise of the target's logarithm is Student's."""
         config = self.config
-        logs = rng.normal(size=(n, len(config.spreads))) * np.array(config.spreads)
+        logs = np.sqrt(1 - config.common) * rng.normal(size=(n, len(config.spreads)))
+        logs = (logs + np.sqrt(config.common) * rng.normal(size=(n, 1))) * np.array(config.spreads)
         clean = np.zeros(n)  # summed term by term: no BLAS, so the same bits on every machine
         for i, exponent in enumerate(config.exponents):
             clean += exponent * logs[:, i]

@@ -110,8 +110,11 @@ class BiasedRecorder(Wrong):
 
     def remedy(self, target: str) -> str:
         """Return the lines that undo it."""
+        # a column of whole numbers takes no others
+        as_float = "" if self.classes else f'train["{target}"] = train["{target}"].astype(float)\n'
         return (
             f'wrong = train["{self.column.name}"] == "{self.column.values[0]}"\n'
+            f"{as_float}"
             "rows = train[wrong]\n"
             f'train.loc[wrong, "{target}"] = {self.turned_back(target)}'
         )

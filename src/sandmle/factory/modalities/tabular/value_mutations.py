@@ -221,6 +221,7 @@ class SwappedFields(TableMutation):
         pair, turned = f'["{self.low}", "{self.high}"]', f'["{self.high}", "{self.low}"]'
         return (
             "for frame in (train, test):\n"
+            f"    frame[{pair}] = frame[{pair}].astype(float)\n"
             f'    wrong = frame["{self.low}"] > {spelled(self.limit)}\n'
             f"    frame.loc[wrong, {pair}] = frame.loc[wrong, {turned}].to_numpy()"
         )
