@@ -142,15 +142,15 @@ MUTANTS = [
     Mutant(
         "the floor does not look at constants",
         GATE,
-        "    return {**trial.constants, **dummies}",
+        "    return {**trial.blind, **dummies}",
         "    return dummies",
         "factory/test_gate.py::test_constants_count_for_the_floor",
     ),
     Mutant(
         "gold is the lower of its two bounds",
         GATE,
-        "gold = max(floor + 0.8",
-        "gold = min(floor + 0.8",
+        "    gold = max(floor + 0.8",
+        "    gold = min(floor + 0.8",
         "factory/test_gate.py::test_a_sound_task_passes_with_the_thresholds_of_the_formula",
     ),
     Mutant(

@@ -36,7 +36,7 @@ def found(one, leak: str | None, seed: int = 0, alter=None) -> list[str]:
         shipped = alter(shipped)
     trial = new_trial(recipe, shipped, pool, one.n_test)
     best = trial.quality(trial.answers, trial.shipped)
-    floor = max(trial.quality(p, trial.everything) for p in trial.constants.values())
+    floor = max(trial.quality(p, trial.everything) for p in trial.blind.values())
     median, gold = floor + 0.2 * (best - floor), floor + 0.75 * (best - floor)
     checks = audit(recipe, shipped, pool, trial, median, gold)
     return [check.name for check in checks if check.passed is False]

@@ -30,7 +30,7 @@ def make_trial(shares: dict[str, tuple[str, float]], n_test: int = N_TEST, seed:
         answers={"y": truth},
         predictions=made,
         kinds={name: kind for name, (kind, _) in shares.items()},
-        constants={c: {"y": np.full(N, c, dtype=object)} for c in ("0", "1")},
+        blind={c: {"y": np.full(N, c, dtype=object)} for c in ("0", "1")},
         sample={"y": predictions(rng, truth, 0.0)["y"][:n_test]},
     )
 
@@ -119,7 +119,7 @@ def test_lower_is_better_gives_falling_thresholds() -> None:
         answers={"y": truth},
         predictions={"dummy": {"y": np.zeros(N)}, "linear": linear, "best": best},
         kinds={"dummy": "dummy", "linear": "generic", "best": "reference"},
-        constants={"zero": {"y": np.zeros(N)}},
+        blind={"zero": {"y": np.zeros(N)}},
         sample={"y": rng.permutation(truth)[:N_TEST]},
     )
     verdict = judge(trial, np.random.default_rng(0))

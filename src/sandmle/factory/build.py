@@ -254,10 +254,10 @@ def description(recipe: Recipe, n_train: int, n_test: int, sample_submission: by
     )
 
 
-def constants(
+def blind(
     recipe: Recipe, answers: Mapping[str, NDArray[Any]], n: int
 ) -> dict[str, dict[str, NDArray[Any]]]:
-    """Return the submissions of `n` rows that say the same of every row.
+    """Return submissions of `n` rows that look at no row: all the same, or guessed classes.
 
     The best constant quantities are taken from the answers themselves: the training rows may be
     biased, and whoever mends that has learned nothing yet about a single row.
@@ -265,7 +265,9 @@ def constants(
     target, kind = recipe.story.target, metric_of(recipe).kind.name
     name = target.name
     if kind == "label":
-        return {f"all {c}": {name: np.full(n, c, dtype=object)} for c in target.classes}
+        guesses = np.random.default_rng(0).permutation(answers[name])
+        same = {f"all {c}": {name: np.full(n, c, dtype=object)} for c in target.classes}
+        return {**same, "guesses": {name: guesses}}
     if kind == "probabilities":
         share = 1 / len(target.classes)
         return {"all classes alike": {c: np.full(n, share) for c in target.classes}}

@@ -211,7 +211,7 @@ def bootstrap(trial: Trial, predictions: Sequence[Columns], rng: np.random.Gener
 
 def _idle(trial: Trial) -> dict[str, Columns]:
     dummies = {n: p for n, p in trial.predictions.items() if trial.kinds[n] == "dummy"}
-    return {**trial.constants, **dummies}
+    return {**trial.blind, **dummies}
 
 
 def at_least(name: str, value: float, limit: float, strict: bool = False) -> Check:

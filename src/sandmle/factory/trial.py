@@ -16,7 +16,7 @@ from sandmle.factory.build import (
     Draw,
     Recipe,
     ablations,
-    constants,
+    blind,
     draw,
     ladder,
     metric_of,
@@ -40,7 +40,7 @@ class Trial(NamedTuple):
 
     Rows are the `n_test` shipped ones, then those of the pool. `predictions` has one entry for each
     script of the ladder (its rank in `kinds`); `ablations` one for each mutation, of the reference
-    without its remedy; `constants` are the submissions that need no data. `sample` is the sample
+    without its remedy; `blind` are submissions that look at no row. `sample` is the sample
     submission, for the shipped rows only. `ceiling` is the score of the rule itself against answers
     as noisy as the training rows: the paper's gold.
     """
@@ -52,7 +52,7 @@ class Trial(NamedTuple):
     answers: Columns
     predictions: Mapping[str, Columns]
     kinds: Mapping[str, Rank]
-    constants: Mapping[str, Columns]
+    blind: Mapping[str, Columns]
     sample: Columns
     ablations: Mapping[str, Columns] = {}
     seconds: Mapping[str, float] = {}
@@ -104,7 +104,7 @@ def new_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int) -> Trial:
         answers=answers.columns,
         predictions={},
         kinds={},
-        constants=constants(recipe, answers.columns, n_test + n_pool),
+        blind=blind(recipe, answers.columns, n_test + n_pool),
         sample=check(shipped.sample_submission, {**schema, "n_rows": n_test}, ids[:n_test]),
         ceiling=_ceiling(recipe, answers.columns, _join(shipped.noisy, pool.noisy), schema),
     )

@@ -1,4 +1,4 @@
-"""Interaction: the class is the sign of one or two products of features, plus a weak linear part.
+"""Interaction: the class is the sign of one or two products of features, plus a linear part.
 
 A linear model sees next to nothing, trees see some of it, and whoever adds the pairwise products of
 the standardised features to a sparse linear model sees all of it.
@@ -23,8 +23,12 @@ from sandmle.factory.family import (
 )
 from sandmle.types import Record
 
-# features, products, steepness of the logistic noise; by level
-_LEVELS = ((5, 1, 8.0), (6, 1, 7.0), (7, 1, 6.0), (7, 2, 8.0), (8, 2, 7.0))
+# features, products, how much one more feature counts by itself, steepness of the logistic noise;
+# by level
+_LEVELS = (
+    (5, 1, 0.8, 8.0), (6, 1, 0.7, 7.5), (7, 1, 0.6, 7.0), (7, 2, 0.0, 8.0), (8, 2, 0.0, 7.0),
+)  # fmt: skip
+_WEAK = 0.2  # features that do not matter have at most this weight
 
 
 class Product(Record):
@@ -59,16 +63,22 @@ class Interaction(TableFamily[InteractionConfig]):
     @classmethod
     def draw(cls, rng: np.random.Generator, level: int) -> Self:
         """Draw which features meet, how strongly, and how weak the linear part is."""
-        n_features, n_products, steepness = _LEVELS[level - 1]
+        n_features, n_products, alone, steepness = _LEVELS[level - 1]
         order = rng.permutation(n_features).tolist()
         signs = rng.choice([-1.0, 1.0], n_products)
         weights = (rng.uniform(0.8, 1.5, n_products) * signs).round(4).tolist()
-        linear = rng.normal(0, 0.15, n_features).round(4).tolist()
+        linear = rng.uniform(-_WEAK, _WEAK, n_features)
+        if alone:
+            linear[order[-1]] = alone * abs(weights[0]) * rng.choice([-1.0, 1.0])
         products = tuple(
             Product(first=order[2 * i], second=order[2 * i + 1], weight=weights[i])
             for i in range(n_products)
         )
-        return cls(InteractionConfig(products=products, linear=tuple(linear), steepness=steepness))
+        return cls(
+            InteractionConfig(
+                products=products, linear=tuple(linear.round(4).tolist()), steepness=steepness
+            )
+        )
 
     def variables(self) -> tuple[Variable, ...]:
         """Return as many continuous features as the linear part has weights."""
@@ -78,9 +88,9 @@ class Interaction(TableFamily[InteractionConfig]):
                 name=f"feat_{i}",
                 kind="number",
                 abstract="continuous, symmetric, bell-shaped",
-                relevant=i in used,
+                relevant=i in used or abs(weight) > _WEAK,
             )
-            for i in range(len(self.config.linear))
+            for i, weight in enumerate(self.config.linear)
         )
 
     def outcome(self) -> Outcome:

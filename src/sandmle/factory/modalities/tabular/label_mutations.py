@@ -139,7 +139,7 @@ class DoubleEntry(Wrong):
             relevant=False,
             values=("1", "2"),
         )
-        share = setting.share(0.2, 0.3)
+        share = setting.share(0.28, 0.36)
         return cls(column=column, share=share, **_facts(setting.story.target))
 
     def apply(self, draft: Draft, rng: np.random.Generator, split: Split) -> None:

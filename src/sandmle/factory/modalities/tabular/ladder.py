@@ -142,7 +142,7 @@ def _predict(goal: Goal) -> str:
 def _in_logs(goal: Goal, model: str) -> str:
     if not goal.in_logs:
         return model
-    return f"TransformedTargetRegressor({model}, func=np.log1p, inverse_func=np.expm1)"
+    return f"TransformedTargetRegressor({model}, func=np.log, inverse_func=np.exp)"
 
 
 _HOMES = {
