@@ -205,8 +205,8 @@ MUTANTS = [
     Mutant(
         "groups of train come again in test",
         BUILD,
-        "prefix}{next(numbers)}",
-        "prefix}{1000 + i}",
+        "numbers[2 * i + (split == 'test')]",
+        "numbers[2 * i]",
         f"{FAMILIES}::test_train_and_test_share_no_row_no_id_and_no_group",
     ),
     Mutant(

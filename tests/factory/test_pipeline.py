@@ -121,7 +121,14 @@ def test_the_stub_draws_fresh_rows(task: Task, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [["--n-train", "0"], ["--n-test", "-1"], ["--seed", "-1"], ["--out", "FILE"]]
+    "options",
+    [
+        ["--n-train", "0"],
+        ["--n-test", "90000"],
+        ["--n-test", "-1"],
+        ["--seed", "-1"],
+        ["--out", "FILE"],
+    ],
 )
 def test_the_stub_refuses_what_cannot_be(task: Task, tmp_path: Path, options, capsys) -> None:
     (tmp_path / "f").write_text("x")

@@ -1,6 +1,6 @@
 """Builds the files of a task from its recipe: the same bytes for the same seed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,8 @@ from sandmle.types import MetricRef, Mutation, Record, SubmissionSchema
 
 # one random stream for each purpose, so that more rows of one thing do not move another
 TRAIN, TEST, IDS, SAMPLE, MUTATE_TRAIN, MUTATE_TEST = 1, 2, 3, 4, 7, 8
+MAX_ROWS = 90_000  # five-digit ids
+Groups = Callable[[Split, int], str]
 _BY_LABEL = ("label", "probabilities")
 _MIDDLE = ("mae",)  # metrics whose best constant is the median
 
@@ -88,7 +90,7 @@ def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int, mark: s
     streams = {name: np.random.default_rng([*seed, name]) for name in range(1, MUTATE_TEST + 1)}
     train = family.sample(streams[TRAIN], n_train, "train")
     test = family.sample(streams[TEST], n_test, "test")
-    numbers = streams[IDS].permutation(90_000)[: n_train + n_test] + 10_000
+    numbers = streams[IDS].permutation(MAX_ROWS)[: n_train + n_test] + 10_000
     ids = [f"{mark}{story.id_prefix}{number}" for number in numbers]
     groups = _groups(recipe, streams[IDS], mark)
     first = _draft(recipe, train, groups, streams[MUTATE_TRAIN], "train")
@@ -112,14 +114,14 @@ def draw(recipe: Recipe, seed: Sequence[int], n_train: int, n_test: int, mark: s
 def _draft(
     recipe: Recipe,
     sample: Sample,
-    groups: dict[tuple[Split, int], str],
+    groups: Groups,
     rng: np.random.Generator,
     split: Split,
 ) -> Draft:
     """Spell a sample in its story and apply the mutations."""
-    names = {number: name for (where, number), name in groups.items() if where == split}
     cells = {
-        c.name: spell(c, sample.features[str(c.variable)], names) for c in recipe.story.columns
+        c.name: spell(c, sample.features[str(c.variable)], lambda i: groups(split, i))
+        for c in recipe.story.columns
     }
     draft = Draft(cells, sample.observed.copy())
     for mutation in mutations(recipe):
@@ -127,16 +129,12 @@ def _draft(
     return draft
 
 
-def _groups(recipe: Recipe, rng: np.random.Generator, mark: str) -> dict[tuple[Split, int], str]:
-    """Name the groups of both splits: distinct, in random order."""
+def _groups(recipe: Recipe, rng: np.random.Generator, mark: str) -> Groups:
+    """Return the name of a group by split and number: distinct, in random order."""
     column = next((c for c in recipe.story.columns if c.kind == "group"), None)
-    if column is None:
-        return {}
-    numbers = iter(rng.permutation(9000) + 1000)
-    splits: tuple[Split, ...] = ("train", "test")
-    return {
-        (split, i): f"{mark}{column.prefix}{next(numbers)}" for split in splits for i in range(2000)
-    }
+    prefix = f"{mark}{column.prefix}" if column is not None else ""
+    numbers = rng.permutation(MAX_ROWS) + 10_000
+    return lambda split, i: f"{prefix}{numbers[2 * i + (split == 'test')]}"
 
 
 def _side(recipe: Recipe) -> dict[str, bytes]:

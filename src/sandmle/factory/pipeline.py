@@ -90,8 +90,9 @@ def make(
     except Locked:
         raise UsageError(f"{out}: another process is writing to it") from None
     except OSError as error:
+        why = error.strerror or error
         raise UsageError(
-            f"{out}: cannot be written ({error.strerror or error}); the same command goes on from here"
+            f"{out}: cannot be written ({why}); the same command goes on from here"
         ) from None
     return index
 

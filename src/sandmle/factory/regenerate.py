@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from sandmle.factory.build import Recipe, description, draw
+from sandmle.factory.build import MAX_ROWS, Recipe, description, draw
 from sandmle.factory.trial import FRESH
 from sandmle.types import TaskSpec
 
@@ -36,6 +36,8 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     if min(options.n_train, options.n_test) < 1 or (options.seed or 0) < 0:
         parser.error("a seed is not negative, and there is at least one row of each sort")
+    if options.n_train + options.n_test > MAX_ROWS:
+        parser.error(f"at most {MAX_ROWS:,} rows in all, for there are no more ids")
     if options.out.exists() and not options.out.is_dir():
         parser.error(f"{options.out} is a file; --out names a folder")
     recipe = Recipe.model_validate(spec.parameters)

@@ -184,24 +184,24 @@ def _table(skin: Skin, side: SideTable, columns: Sequence[StoryColumn]) -> Story
 
 
 def spell(
-    column: StoryColumn, values: NDArray[Any], groups: dict[int, str] | None = None
+    column: StoryColumn, values: NDArray[Any], group: Callable[[int], str] = str
 ) -> list[str]:
-    """Spell abstract values as the cells of a column; `groups` has the name of each group."""
+    """Spell abstract values as the cells of a column; `group` names the groups."""
     if column.kind in ("number", "reading"):
         return fixed(column.center + column.spread * values, column.decimals)
     if column.kind == "amount":
         return fixed(column.center * np.exp(values), column.decimals)
     if column.kind in ("latitude", "longitude"):
         return fixed(values, 4)
-    return [_word(column, value, groups or {}) for value in values]
+    return [_word(column, value, group) for value in values]
 
 
-def _word(column: StoryColumn, value: Any, groups: dict[int, str]) -> str:
+def _word(column: StoryColumn, value: Any, group: Callable[[int], str]) -> str:
     if column.kind == "time":
         return (_EPOCH + timedelta(minutes=int(value))).strftime("%Y-%m-%d %H:%M")
     if column.kind == "category":
         return column.values[int(value)]
-    return groups[int(value)] if column.kind == "group" else str(value)
+    return group(int(value)) if column.kind == "group" else str(value)
 
 
 def target_values(target: StoryTarget, values: NDArray[Any]) -> NDArray[np.float64]:

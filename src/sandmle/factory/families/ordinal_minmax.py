@@ -55,8 +55,7 @@ class OrdinalMinmax(TableFamily[OrdinalMinmaxConfig]):
 
     name: ClassVar[str] = "ordinal_minmax"
     outcomes: ClassVar[tuple[OutcomeKind, ...]] = ("ordinal",)
-    # not macro_f1: among three equal classes a guess at random beats every constant by far
-    metrics: ClassVar[tuple[str, ...]] = tuple(m for m in METRICS_OF["ordinal"] if m != "macro_f1")
+    metrics: ClassVar[tuple[str, ...]] = METRICS_OF["ordinal"]
     mutations: ClassVar[tuple[str, ...]] = (
         "sentinel", "unit_mixup", "spikes", "decimal_comma", "unit_text", "recalibrated",
         "double_entry", "biased_recorder",

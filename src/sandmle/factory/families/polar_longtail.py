@@ -142,9 +142,9 @@ class PolarLongtail(TableFamily[PolarConfig]):
         sectors = [f"{k} from {ends[i]:g} to {ends[i + 1]:g}" for i, k in enumerate(config.labels)]
         return (
             f"x = z(feat_0) {-x:+g}, y = z(feat_1) {-y:+g}, z() being a feature standardised; "
-            f"angle = {config.phase:g} + atan2(y, x) {config.twist:+.4g} * sqrt(x^2 + y^2) {turns}; "
-            f"the class by angle / (2 pi) modulo 1 is {', '.join(sectors)}; in train normal noise of "
-            f"{config.noise:g} is added to angle / (2 pi)"
+            f"angle = {config.phase:g} + atan2(y, x) {config.twist:+.4g} * sqrt(x^2 + y^2) "
+            f"{turns}; the class by angle / (2 pi) modulo 1 is {', '.join(sectors)}; in train "
+            f"normal noise of {config.noise:g} is added to angle / (2 pi)"
         )
 
     def solution(self, names: Names) -> Solution:
