@@ -15,6 +15,8 @@ _HOME = {
     "Corpus": "sandmle.tasks.corpus",
     "open_corpus": "sandmle.tasks.corpus",
     "generate": "sandmle.factory.pipeline",
+    "Mix": "sandmle.factory.mix",
+    "Stream": "sandmle.factory.stream",
     "grade": "sandmle.grading.grader",
     "Grader": "sandmle.grading.grader",
     "reward": "sandmle.rewards",

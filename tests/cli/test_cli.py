@@ -47,9 +47,20 @@ def test_list_show_check(corpus: Corpus) -> None:
         assert set(check) == {"name", "passed", "value", "limit", "detail"}
 
 
+def test_a_deep_check_says_what_it_found(corpus: Corpus, small: Path) -> None:
+    checked = run("tasks", "check", corpus.root, corpus[0].id, "--deep", "--json")
+    assert checked.returncode == 0, checked.stdout
+    (report,) = json.loads(checked.stdout)["tasks"]
+    found = {check["name"]: check["passed"] for check in report["checks"]}
+    assert found["rebuilt"] is found["ladder_again"] is found["files_unchanged"] is True
+    (report,) = json.loads(run("tasks", "check", small, "--deep", "--json").stdout)["tasks"]
+    assert {c["name"]: c["passed"] for c in report["checks"]}["rebuilt"] is None
+
+
 def test_json_is_one_object_on_stdout(corpus: Corpus, small: Path) -> None:
     listed = json.loads(run("tasks", "list", corpus.root, "--json").stdout)
     assert [one["id"] for one in listed["tasks"]] == [task.id for task in corpus]
+    assert [one["sound"] for one in listed["tasks"]] == [True, True]
     shown = json.loads(run("tasks", "show", small, "--json").stdout)
     assert shown["id"] == "small-task"
     assert len(shown["content_hash"]) == 64
@@ -127,6 +138,15 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["generate", "out", "--n", "0"], "at least one"),
         (["generate", "out", "--family", "interactoin"], "did you mean 'interaction'"),
         (["generate", "out", "--sandbox", "cool"], "did you mean 'cold'"),
+        (["generate", "out", "--modality", "smell"], "unknown modality 'smell'; Known: tabular"),
+        (["generate", "out", "--level", "hard"], "levels are whole numbers"),
+        (["generate", "out", "--level", "9"], "levels go from 1 to 5"),
+        (["generate", "out", "--mix", "no.toml"], "no.toml: cannot be read"),
+        (["generate", "out", "--seeds", "no.json"], "no.json: cannot be read"),
+        (["generate", "out", "--test-policy", "small"], "Known: adaptive, paper20"),
+        (["generate", "out", "--thresholds", "medals"], "Known: anchors, paper"),
+        (["generate", "out", "--workers", "0"], "at least one"),
+        (["generate", "out", "--holdout-families", "forests"], "unknown family 'forests'"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_status_2(

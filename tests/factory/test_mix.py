@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sandmle.errors import UsageError
 from sandmle.factory.family import FAMILIES, LEVELS
 from sandmle.factory.mix import Mix, Seed, read_mix, read_seeds, stratum
+from sandmle.factory.plan import plan, spec_of
 from sandmle.types import DatasetStats, TargetInfo, TaskDNA
 
 NAMES = FAMILIES.names()
@@ -65,6 +66,8 @@ def test_seeds_choose_families_that_support_them() -> None:
     assert [one.seed.name for one in found[:4]] == ["titanic", "prices"] * 2
     assert all(FAMILIES.get(one.family).supports(one.seed.dna) for one in found)
     assert len({one.family for one in found}) > 3
+    spec = spec_of(plan(0, 0, 0, found[0]), "")
+    assert spec.provenance.seed_task == "titanic"
 
 
 @pytest.mark.parametrize(
