@@ -283,7 +283,8 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(tmp_path: Path) -> 
 
 
 def test_the_papers_way_is_marked_as_unsound(tmp_path: Path) -> None:
-    (made,) = generate(tmp_path, 1, 3, FAMILY, policy="paper20", thresholds="paper", workers=1)
+    options = {"policy": "paper20", "thresholds": "paper", "workers": 1}
+    (made,) = generate(tmp_path, 1, 1, "polar_longtail", **options)
     rows = made.spec.final_dimensions
     assert rows.n_test == max(10, round(0.2 * rows.n_samples))
     assert made.card.sound is False
