@@ -1,9 +1,10 @@
 """Does a medal mean anything? On the tasks of a corpus, and beside them with the paper's recipe.
 
     python benchmarks/factory_soundness.py CORPUS [--n 200] [--part 0/2] [--json FILE]
+    python benchmarks/factory_soundness.py --report FILE FILE
 
-For each task the generic models of its ladder are fitted again, on all of its training rows and on
-40 % of them. Each then has a true score, over 4,000 fresh rows, and its scores on ten fresh tests.
+For each task the scripts of its ladder, and the reference without each remedy, are fitted again,
+on all of its training rows and on 40 % of them. Each then has a true score, over 3,000 fresh rows, and its scores on six fresh tests.
 A model is *below bronze* if its true score is at least one standard error (of a test) short of it.
 Luck is the share of tests on which such a model earns bronze all the same.
 
@@ -21,43 +22,62 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sandmle.factory.build import Draw, Recipe, draw, ladder, metric_of, schema_of
+from sandmle.errors import GradingError
+from sandmle.factory.build import Draw, Recipe, ablations, draw, ladder, metric_of, schema_of
 from sandmle.factory.slot import open_factory_sandbox
 from sandmle.factory.trial import Stage
 from sandmle.files import to_json, write_atomic
 from sandmle.grading.grader import read_answers
+from sandmle.metrics.registry import Metric
 from sandmle.tasks.corpus import open_corpus
 from sandmle.tasks.folder import Task
 from sandmle.tasks.submission import read_table, to_csv
 
-TRUE, TESTS, FRESH = 4000, 10, 2**31
+TRUE, TESTS, FRESH = 3000, 6, 2**31
 SUBSAMPLE = 0.4
 
 
 class Luck(NamedTuple):
-    """Counts over models and tests: of those truly below bronze, how many earned it."""
+    """Counts over models and tests: of those truly below bronze, how many earned it.
+
+    The same for those that are at most four standard errors below it.
+    """
 
     below: int
     lucky: int
+    near: int
+    lucky_near: int
+
+    @classmethod
+    def of(cls, counts: list[tuple[bool, bool]]) -> "Luck":
+        near = [lucky for lucky, close in counts if close]
+        return cls(len(counts), sum(lucky for lucky, _ in counts), len(near), sum(near))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument("corpus", type=Path, nargs="?")
+    parser.add_argument("--report", type=Path, nargs="+", help="only print what parts have found")
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    if options.report:
+        report([one for path in options.report for one in json.loads(path.read_text())])
+        return
     part, parts = map(int, options.part.split("/"))
     tasks = list(open_corpus(options.corpus))[: options.n][part::parts]
-    found = []
+    found = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
+    done = {one["id"] for one in found}
     with closing(open_factory_sandbox("ns")) as sandbox:
         for i, task in enumerate(tasks):
+            if task.id in done:
+                continue
             found.append({**facts(task), **fresh(task, sandbox)})
             print(f"[{i + 1}/{len(tasks)}] {task.id}", flush=True)
+            if options.json:  # what is done is not done again
+                write_atomic(options.json, to_json(found) + "\n")
     report(found)
-    if options.json:
-        write_atomic(options.json, to_json(found) + "\n")
 
 
 def facts(task: Task) -> dict:
@@ -77,73 +97,78 @@ def facts(task: Task) -> dict:
     }
 
 
+class Field(NamedTuple):
+    """Fresh rows of a task with the predictions of models; the first `TRUE` rows give true scores.
+
+    Scores are turned so that higher is better; NaN where too few rows lack a class.
+    """
+
+    metric: Metric
+    schema: dict
+    models: dict[str, dict]
+
+    def score(self, answers: dict, predicted: dict, rows: np.ndarray) -> float:
+        truth = {n: v[rows] for n, v in answers.items()}
+        chosen = {n: v[rows] for n, v in predicted.items()}
+        try:
+            value = self.metric(*self.metric.kind.arrays(truth, chosen, self.schema))
+        except GradingError:
+            return float("nan")
+        return value if self.metric.direction == "max" else -value
+
+    def luck(self, answers: dict, tests: list[np.ndarray], bronze: float | None) -> Luck:
+        """Count lucky models; without `bronze` it is the linear model's score on each test."""
+        counts = []
+        linear = self.models["linear all"]
+        true_bronze = self.score(answers, linear, np.arange(TRUE)) if bronze is None else bronze
+        for name, predicted in self.models.items():
+            if bronze is None and name in ("dummy all", "linear all"):
+                continue  # they are the thresholds
+            true = self.score(answers, predicted, np.arange(TRUE))
+            scores = [self.score(answers, predicted, rows) for rows in tests]
+            error = np.nanstd(scores)
+            for rows, got in zip(tests, scores, strict=True):
+                limit = self.score(answers, linear, rows) if bronze is None else bronze
+                if true <= true_bronze - error and np.isfinite(got) and np.isfinite(limit):
+                    counts.append((bool(got >= limit), bool(true > true_bronze - 4 * error)))
+        return Luck.of(counts)
+
+    def in_order(self, exact: dict, noisy: dict, tests: list[np.ndarray]) -> float:
+        """Return how often the paper's four thresholds are in strict order."""
+        rule = exact
+        if self.metric.kind.name in ("probability", "probabilities"):
+            rule = {n: np.clip(v, 0.02, 0.98) for n, v in exact.items()}
+        steps = [*(self.models[f"{n} all"] for n in ("dummy", "linear", "forest")), rule]
+        return float(
+            np.mean(
+                [np.all(np.diff([self.score(noisy, p, rows) for p in steps]) > 0) for rows in tests]
+            )
+        )
+
+
 def fresh(task: Task, sandbox) -> dict:
     """Return the luck of models on fresh tests, in our way and in the paper's."""
     recipe = Recipe.model_validate(task.spec.parameters)
     size = task.spec.final_dimensions
-    n_test = size.n_test
-    few = max(10, round(0.2 * size.n_samples))
-    drawn = draw(recipe, (FRESH, *task.spec.seed), size.n_samples, TRUE + TESTS * n_test, mark="f")
-    schema = schema_of(recipe, TRUE + TESTS * n_test).model_dump()
+    n_rows = TRUE + TESTS * size.n_test
+    drawn = draw(recipe, (FRESH, *task.spec.seed), size.n_samples, n_rows, mark="f")
+    schema = schema_of(recipe, n_rows).model_dump()
     exact, noisy = (
         read_answers(answer, "answer.csv", schema, None) for answer in (drawn.answer, drawn.noisy)
     )
-    metric, sign = metric_of(recipe), 1 if task.card.milestones.direction == "max" else -1
-
-    def score(answers, predicted, rows) -> float:
-        truth = {n: v[rows] for n, v in answers.columns.items()}
-        chosen = {n: v[rows] for n, v in predicted.items()}
-        return sign * metric(*metric.kind.arrays(truth, chosen, schema))
-
-    whole = np.arange(TRUE)
     models = dict(predictions(task, recipe, drawn, schema, exact.ids, sandbox))
-    ours, theirs, ordered = [], [], []
-    for size_of_test, answers, counts in ((n_test, exact, ours), (few, noisy, theirs)):
-        tests = [TRUE + k * n_test + np.arange(size_of_test) for k in range(TESTS)]
-        for name, predicted in models.items():
-            scores = []
-            for rows in tests:
-                try:
-                    scores.append(score(answers, predicted, rows))
-                except Exception:
-                    scores.append(np.nan)
-            error = np.nanstd(scores)
-            true = score(answers, predicted, whole)
-            for rows, got in zip(tests, scores, strict=True):
-                if answers is exact:
-                    bronze = sign * task.card.milestones.bronze
-                    true_bronze = bronze
-                else:  # the paper's bronze is what the linear model scores on the very test
-                    if name.startswith(("dummy", "linear all")):
-                        continue
-                    linear = models["linear all"]
-                    try:
-                        bronze = score(answers, linear, rows)
-                    except Exception:
-                        continue
-                    true_bronze = score(answers, linear, whole)
-                if true <= true_bronze - error and np.isfinite(got):
-                    counts.append(got >= bronze)
-    for rows in [TRUE + k * n_test + np.arange(few) for k in range(TESTS)]:
-        try:
-            steps = [score(noisy, models[f"{n} all"], rows) for n in ("dummy", "linear", "forest")]
-            steps.append(ceiling(score, exact, noisy, metric, rows))
-            ordered.append(bool(np.all(np.diff(steps) > 0)))
-        except Exception:
-            ordered.append(False)
+    field = Field(metric_of(recipe), schema, models)
+    starts = [TRUE + k * size.n_test for k in range(TESTS)]
+    few = max(10, round(0.2 * size.n_samples))
+    small = [start + np.arange(few) for start in starts]
+    sign = 1 if task.card.milestones.direction == "max" else -1
+    bronze = sign * task.card.milestones.bronze
+    large = [start + np.arange(size.n_test) for start in starts]
     return {
-        "ours": Luck(len(ours), int(sum(ours))),
-        "paper": Luck(len(theirs), int(sum(theirs))),
-        "paper_in_order": float(np.mean(ordered)),
+        "ours": field.luck(exact.columns, large, bronze),
+        "paper": field.luck(noisy.columns, small, None),
+        "paper_in_order": field.in_order(exact.columns, noisy.columns, small),
     }
-
-
-def ceiling(score, exact, noisy, metric, rows) -> float:
-    """Return the score of the rule itself on noisy answers."""
-    predicted = dict(exact.columns)
-    if metric.kind.name in ("probability", "probabilities"):
-        predicted = {n: np.clip(v, 0.02, 0.98) for n, v in predicted.items()}
-    return score(noisy, predicted, rows)
 
 
 def predictions(task, recipe: Recipe, drawn: Draw, schema, ids, sandbox) -> Iterator:
@@ -160,8 +185,8 @@ def predictions(task, recipe: Recipe, drawn: Draw, schema, ids, sandbox) -> Iter
         table = {n: [train.column(n)[i] for i in sorted(chosen)] for n in train.header}
         data = {"train.csv": to_csv(table), "test.csv": drawn.test, **drawn.side}
         with Stage(data, schema, ids, sandbox) as stage:
-            for script in ladder(recipe):
-                if script.kind != "reference" and script.name != "tuned":
+            for script in (*ladder(recipe), *ablations(recipe).values()):
+                if script.name != "tuned":  # one of the others, chosen
                     yield f"{script.name} {which}", stage.predict(script)
 
 
@@ -177,9 +202,10 @@ def report(found: list[dict]) -> None:
     print(f"{'reference above every generic model and dummy':<56}{share('in_order')}")
     print(f"{'generic skill, mean':<56}{np.mean([one['generic_skill'] for one in found]):.2f}")
     for way in ("ours", "paper"):
-        below, lucky = (sum(one[way][k] for one in found) for k in range(2))
-        rate = 100 * lucky / max(below, 1)
-        print(f"{f'luck, {way}: bronze though below it':<56}{rate:.1f} % of {below}")
+        below, lucky, near, lucky_near = (sum(one[way][k] for one in found) for k in range(4))
+        for what, part, whole in (("below it", lucky, below), ("just below", lucky_near, near)):
+            rate = 100 * part / max(whole, 1)
+            print(f"{f'luck, {way}: bronze though {what}':<56}{rate:.1f} % of {whole}")
     print(f"{'thresholds in strict order, paper':<56}{share('paper_in_order')}")
 
 
