@@ -4,9 +4,9 @@
     python benchmarks/factory_soundness.py --report FILE FILE
 
 For each task the scripts of its ladder, and the reference without each remedy, are fitted again,
-on all of its training rows and on 40 % of them. Each then has a true score, over 3,000 fresh rows, and its scores on six fresh tests.
-A model is *below bronze* if its true score is at least one standard error (of a test) short of it.
-Luck is the share of tests on which such a model earns bronze all the same.
+on all of its training rows and on 40 % of them. Each then has a true score, over 3,000 fresh rows,
+and its scores on six fresh tests. A model is *below bronze* if its true score is at least one standard error (of a test)
+short of it. Luck is the share of tests on which such a model earns bronze all the same.
 
 Two ways are compared on the same tasks: ours (the shipped thresholds; 1,000 test rows with exact
 answers), and the paper's (median, bronze, silver, gold = dummy, linear, forest, rule itself, on the
@@ -139,11 +139,8 @@ class Field(NamedTuple):
         if self.metric.kind.name in ("probability", "probabilities"):
             rule = {n: np.clip(v, 0.02, 0.98) for n, v in exact.items()}
         steps = [*(self.models[f"{n} all"] for n in ("dummy", "linear", "forest")), rule]
-        return float(
-            np.mean(
-                [np.all(np.diff([self.score(noisy, p, rows) for p in steps]) > 0) for rows in tests]
-            )
-        )
+        found = [[self.score(noisy, p, rows) for p in steps] for rows in tests]
+        return float((np.diff(found, axis=1) > 0).all(axis=1).mean())
 
 
 def fresh(task: Task, sandbox) -> dict:
