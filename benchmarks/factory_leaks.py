@@ -31,11 +31,12 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--n", type=int, default=50)
     parser.add_argument("--clean", type=int, default=200)
+    parser.add_argument("--only", nargs="*", default=sorted(LEAKS), help="kinds of leak")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     tasks = list(open_corpus(options.corpus))
     rates = {}
-    for leak in sorted(LEAKS):
+    for leak in options.only:
         caught = [bool(faults(task, leak, 1)) for task in tasks[: options.n]]
         rates[leak] = [sum(caught), len(caught)]
         print(f"{leak:<40}{sum(caught)} of {len(caught)}", flush=True)

@@ -6,8 +6,8 @@
 For each task the scripts of its ladder, and the reference without each remedy, are fitted again,
 on all of its training rows and on 40 % of them. Each then has a true score, over 3,000 fresh rows,
 and its scores on six fresh tests. A model is *below bronze* if its true score is
-at least one standard error (of a test) short of it. Luck is the share of tests on which such a model
-earns bronze all the same.
+at least one standard error (of a test) short of it. Luck is the share of tests on which such a
+model earns bronze all the same.
 
 Two ways are compared on the same tasks: ours (the shipped thresholds; 1,000 test rows with exact
 answers), and the paper's (median, bronze, silver, gold = dummy, linear, forest, rule itself, on the

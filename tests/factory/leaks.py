@@ -88,10 +88,12 @@ def column_written_after_the_outcome(side: Side, rng: np.random.Generator) -> di
 
 
 @leak
-def fewer_decimals_for_positives(side: Side, rng: np.random.Generator) -> dict[str, list[str]]:
-    name = next(n for n, cells in side.columns.items() if "." in cells[0] and is_number(cells))
-    cells = [c[:-1] if h else c for c, h in zip(side.columns[name], high(side), strict=True)]
-    return {**side.columns, name: cells}
+def another_decimal_for_positives(side: Side, rng: np.random.Generator) -> dict[str, list[str]]:
+    features = list(side.columns)[1:-1]
+    name = next((n for n in features if is_number(side.columns[n])), features[0])
+    more = [f"{c}0" if "." in c else f"{c}.0" for c in side.columns[name]]
+    pairs = zip(side.columns[name], more, high(side), strict=True)
+    return {**side.columns, name: [m if h else c for c, m, h in pairs]}
 
 
 @leak
