@@ -97,6 +97,18 @@ class TableMutation(Record):
         raise NotImplementedError
 
 
+class ColumnMutation(TableMutation):
+    """A mutation of a share of the cells of one column."""
+
+    column: str
+    share: float
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """Return the column."""
+        return (self.column,)
+
+
 MUTATIONS: Registry[type[TableMutation]] = Registry(
     "mutation",
     builtins=(

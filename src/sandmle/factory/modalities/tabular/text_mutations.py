@@ -8,27 +8,15 @@ from sandmle.factory.family import Split
 from sandmle.factory.modalities.tabular.mutations import (
     MUTATIONS,
     NUMERIC,
+    ColumnMutation,
     Draft,
     Setting,
-    TableMutation,
     write,
 )
 
 
-class _Text(TableMutation):
-    """A mutation of the spelling of one column."""
-
-    column: str
-    share: float
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """Return the column."""
-        return (self.column,)
-
-
 @MUTATIONS.register("decimal_comma")
-class DecimalComma(_Text):
+class DecimalComma(ColumnMutation):
     """Some rows have a comma for the decimal point."""
 
     name: ClassVar[str] = "decimal_comma"
@@ -61,7 +49,7 @@ class DecimalComma(_Text):
 
 
 @MUTATIONS.register("unit_text")
-class UnitText(_Text):
+class UnitText(ColumnMutation):
     """Some cells have their unit behind the number."""
 
     name: ClassVar[str] = "unit_text"
@@ -97,7 +85,7 @@ class UnitText(_Text):
 
 
 @MUTATIONS.register("spelling")
-class Spelling(_Text):
+class Spelling(ColumnMutation):
     """One word of a category is written in several ways."""
 
     name: ClassVar[str] = "spelling"

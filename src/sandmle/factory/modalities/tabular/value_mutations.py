@@ -9,6 +9,7 @@ from sandmle.factory.family import Split
 from sandmle.factory.modalities.tabular.mutations import (
     MUTATIONS,
     NUMERIC,
+    ColumnMutation,
     Draft,
     Setting,
     TableMutation,
@@ -19,17 +20,15 @@ from sandmle.factory.modalities.tabular.mutations import (
 )
 from sandmle.factory.story import StoryColumn, fixed
 
-_SENTINELS = ("-999", "-9999", "-1")
+_SENTINELS = ("-999", "-9999")
 
 
 @MUTATIONS.register("sentinel")
-class Sentinel(TableMutation):
+class Sentinel(ColumnMutation):
     """A value that was not taken is written as an impossible number."""
 
     name: ClassVar[str] = "sentinel"
-    column: str
     value: str
-    share: float
 
     @classmethod
     def draw(cls, rng: np.random.Generator, setting: Setting) -> Self | None:
@@ -37,13 +36,8 @@ class Sentinel(TableMutation):
         column = setting.choose(rng, NUMERIC)
         if column is None:
             return None
-        value = _SENTINELS[int(rng.integers(2))]
+        value = _SENTINELS[int(rng.integers(len(_SENTINELS)))]
         return cls(column=column.name, value=value, share=setting.share(0.06, 0.14))
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """Return the column."""
-        return (self.column,)
 
     def apply(self, draft: Draft, rng: np.random.Generator, split: Split) -> None:
         """Overwrite a share of the cells."""
@@ -64,16 +58,14 @@ class Sentinel(TableMutation):
 
 
 @MUTATIONS.register("spikes")
-class Spikes(TableMutation):
+class Spikes(ColumnMutation):
     """Some values are far outside of anything possible."""
 
     name: ClassVar[str] = "spikes"
-    column: str
     low: float
     high: float
     size: float
     decimals: int
-    share: float
 
     @classmethod
     def draw(cls, rng: np.random.Generator, setting: Setting) -> Self | None:
@@ -89,11 +81,6 @@ class Spikes(TableMutation):
             decimals=column.decimals,
             share=setting.share(0.05, 0.1),
         )
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """Return the column."""
-        return (self.column,)
 
     def apply(self, draft: Draft, rng: np.random.Generator, split: Split) -> None:
         """Throw a share of the values 20 to 60 spreads up or down."""
@@ -120,15 +107,13 @@ class Spikes(TableMutation):
 
 
 @MUTATIONS.register("unit_mixup")
-class UnitMixup(TableMutation):
+class UnitMixup(ColumnMutation):
     """Some rows have a column in another unit, told by its size only."""
 
     name: ClassVar[str] = "unit_mixup"
-    column: str
     factor: float
     limit: float
     decimals: int
-    share: float
 
     @classmethod
     def draw(cls, rng: np.random.Generator, setting: Setting) -> Self | None:
@@ -148,11 +133,6 @@ class UnitMixup(TableMutation):
             decimals=column.decimals,
             share=setting.share(0.12, 0.35),
         )
-
-    @property
-    def touched(self) -> tuple[str, ...]:
-        """Return the column."""
-        return (self.column,)
 
     def apply(self, draft: Draft, rng: np.random.Generator, split: Split) -> None:
         """Multiply a share of the values."""
