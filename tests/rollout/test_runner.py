@@ -272,18 +272,16 @@ def test_an_interrupt_ends_what_is_running(tmp_path: Path) -> None:
     slow = {"90-slow": f"import subprocess\nsubprocess.run(['sleep', '{marker}'])\n"}
     build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), solutions=slow)
     out = tmp_path / "run"
-    command = [sys.executable, "-m", "sandmle.cli.app", "rollout", str(tmp_path / "c")]
+    # whoever runs the tests in the background has interrupts ignored, and so would the command
+    start = (
+        "import runpy, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "runpy.run_module('sandmle.cli.app', run_name='__main__')"
+    )
+    command = [sys.executable, "-c", start, "rollout", str(tmp_path / "c")]
     command += ["--out", str(out), "--group", "3", "--policy", "scripted:slow"]
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        process = subprocess.Popen(
-            command,
-            env=environment,
-            stderr=subprocess.PIPE,
-            text=True,
-            # whoever runs the tests in the background has interrupts ignored, and so would this
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         while not running(marker):
             assert process.poll() is None
             time.sleep(0.05)
