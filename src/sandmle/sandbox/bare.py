@@ -89,6 +89,7 @@ class BareWorkspace:
             try:
                 self._prepare()
                 self._write_script(code)
+                started = time.monotonic()  # a short program may be over before Popen returns
                 self._process = subprocess.Popen(
                     [sys.executable, str(self.work / SCRIPT)],
                     cwd=self.work,
@@ -102,7 +103,7 @@ class BareWorkspace:
                 text = f"the program could not be started: {error}"
                 return ExecResult(status="infra", stderr=text)
             streams.release()
-            return _watch(self._process, streams, self._limits)
+            return _watch(self._process, started, streams, self._limits)
 
     def stop(self) -> None:
         """End the program that runs."""
@@ -155,9 +156,10 @@ class BareWorkspace:
         return environment() | own | gpus | ({} if self._limits.network else OFFLINE)
 
 
-def _watch(process: subprocess.Popen[bytes], streams: Streams, limits: Limits) -> ExecResult:
+def _watch(
+    process: subprocess.Popen[bytes], started: float, streams: Streams, limits: Limits
+) -> ExecResult:
     """Collect output until the program ends or its wall time is over, then kill its group."""
-    started = time.monotonic()
     timed_out = flooded = False
     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
     while not pid:
