@@ -2,6 +2,7 @@
 """What scripts of data scientists do must work inside, and give what a fresh interpreter gives."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -358,3 +359,11 @@ def test_with_network_the_hosts_loopback_is_reached(inside: Sandbox, public: Pat
         for _ in range(2):
             assert workspace.run(code).stdout == "there\n"
         assert inside.open(public, Limits()).run(code).status == "error"
+
+
+def test_nothing_is_left_out_of_what_is_imported_beforehand(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A module that starts a thread is not preloaded, nor is whatever imports it: all are slow."""
+    with closing(open_sandbox(SandboxSection(preload="full"))):
+        assert "starts a thread" not in caplog.text

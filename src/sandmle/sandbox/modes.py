@@ -165,6 +165,8 @@ def environment() -> dict[str, str]:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "LOKY_MAX_CPU_COUNT": "1",
         "TOKENIZERS_PARALLELISM": "false",
+        # pyarrow, which pandas imports where it is installed, would start a thread when loaded
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",
         "TORCHDYNAMO_DISABLE": "1",  # there is no compiler to wait for
         "CUBLAS_WORKSPACE_CONFIG": ":4096:8",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # asks about GPUs without touching them
