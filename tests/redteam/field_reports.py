@@ -379,7 +379,7 @@ ATTACKS = [
         must="Each of them reads only what it wrote itself.",
         code=_parallel,
         judge=ends("ok", says="mine True"),
-        limits=QUICK.model_copy(update={"wall_s": 20.0}),
+        limits=QUICK.model_copy(update={"wall_s": 60.0}),
     ),
     Attack(
         name="fr31-everything-removed",
