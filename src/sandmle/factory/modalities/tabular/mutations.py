@@ -5,6 +5,7 @@ the remedy as source that works on the frames `train` and `test`. What is left a
 and is still not a number in a numeric column is a gap.
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -69,32 +70,37 @@ class TableMutation(Record):
     sort: ClassVar[Literal["cells", "labels"]] = "cells"
 
     @classmethod
+    @abstractmethod
     def draw(cls, rng: np.random.Generator, setting: Setting) -> Self | None:
         """Choose columns and amounts; None where the task has nothing that it could change."""
-        raise NotImplementedError
+        ...
 
     @property
+    @abstractmethod
     def touched(self) -> tuple[str, ...]:
         """Return the columns that no other mutation may change."""
-        raise NotImplementedError
+        ...
 
     @property
     def added(self) -> tuple[StoryColumn, ...]:
         """Return the columns that it adds."""
         return ()
 
+    @abstractmethod
     def apply(self, draft: Draft, rng: np.random.Generator, split: Split) -> None:
         """Change a draft in place."""
-        raise NotImplementedError
+        ...
 
     @property
+    @abstractmethod
     def recovery(self) -> str:
         """Return in a sentence how it is undone."""
-        raise NotImplementedError
+        ...
 
+    @abstractmethod
     def remedy(self, target: str) -> str:
         """Return the lines that undo it; `target` is the name of the target's column."""
-        raise NotImplementedError
+        ...
 
 
 class ColumnMutation(TableMutation):
