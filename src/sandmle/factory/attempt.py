@@ -43,7 +43,9 @@ def attempt(
     shipped = draw(recipe, plan.seed, plan.n_train, plan.n_test)
     verdict = examine(recipe, plan.seed, plan.n_test, shipped, sandbox, rule)
     sound = verdict.sound
-    failed = verdict.failed() if recipe.denoised else verdict.failed((*SOLVABLE, *_AUDIT))
+    # the paper's test or thresholds are judged by the paper's check: few would pass every other
+    strict = recipe.denoised and rule == "anchors"
+    failed = verdict.failed() if strict else verdict.failed((*SOLVABLE, *_AUDIT))
     card = TaskCard(
         id=plan.task_id,
         title=recipe.story.title,

@@ -192,6 +192,7 @@ class TableFamily(Generic[Config]):
     @classmethod
     def load(cls, parameters: dict[str, Any]) -> Self:
         """Return the member with these parameters."""
+        # a class variable cannot have the type of the parameter
         return cls(cls.config_type.model_validate(parameters))  # type: ignore[arg-type]
 
     @classmethod

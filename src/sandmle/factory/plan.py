@@ -108,7 +108,9 @@ def spec_of(plan: Plan, thresholds: str) -> TaskSpec:
         dna=TaskDNA(
             modality=family.modality,
             task_type=family.task_type,
-            dataset_stats=DatasetStats(sample_count=plan.n_train, is_imbalanced=False),
+            dataset_stats=DatasetStats(
+                sample_count=plan.n_train, is_imbalanced=target.kind == "classes"
+            ),
             target_info=TargetInfo(
                 type="label" if target.classes else "number",
                 cardinality=len(target.classes) or None,
