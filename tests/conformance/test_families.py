@@ -10,17 +10,18 @@ from sandmle.factory.build import (
     TEST,
     Recipe,
     ablations,
-    answer_columns,
     columns_of,
     description,
     draw,
     ladder,
     member,
+    metric_of,
     mutations,
+    sort_of,
 )
 from sandmle.factory.family import FAMILIES, LEVELS, METRICS_OF, Family
 from sandmle.factory.mix import Mix, Stratum, stratum
-from sandmle.factory.modalities.tabular.mutations import MUTATIONS
+from sandmle.factory.mutation import MUTATIONS
 from sandmle.factory.plan import N_MUTATIONS, plan, spec_of
 from sandmle.factory.skin import skins
 from sandmle.factory.slot import Job, fill
@@ -216,9 +217,10 @@ def test_answers_follow_the_rule_and_training_labels_are_noisy(name: str) -> Non
         tables = draw(recipe, (5, 0, 0), 50, 300)
         sample = one.sample(np.random.default_rng([5, 0, 0, TEST]), 300, "test")
         for table, values in ((tables.answer, sample.clean), (tables.noisy, sample.observed)):
-            expected = answer_columns(recipe, values)
+            form = metric_of(recipe).kind.name
+            expected = sort_of(recipe).answers(recipe.story.target, form, values)
             found = read_table(table)
-            assert {n: found.column(n) for n in found.header[1:]} == expected
+            assert {n: found.column(n) for n in expected} == expected
         assert tables.answer != tables.noisy
 
 

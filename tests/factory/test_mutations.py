@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from sandmle.factory.family import FAMILIES, Variable
-from sandmle.factory.modalities.tabular.mutations import (
+from sandmle.factory.mutation import (
     MUTATIONS,
     NUMERIC,
     Draft,
@@ -15,7 +15,8 @@ from sandmle.factory.modalities.tabular.mutations import (
     draw_mutations,
 )
 from sandmle.factory.skin import skins
-from sandmle.factory.story import Story, StoryTarget, spell, spell_target, tell
+from sandmle.factory.story import Story, StoryTarget, spell, tell
+from sandmle.factory.targets import SORTS
 from sandmle.tasks.submission import to_csv
 
 N = 400
@@ -68,7 +69,8 @@ def make_draft(story: Story, seed: int) -> Draft:
 
 def frame_of(draft: Draft, target: StoryTarget) -> pd.DataFrame:
     ids = [f"i{k}" for k in range(draft.n)]
-    columns = {"id": ids, **draft.cells, target.name: spell_target(target, draft.observed)}
+    spelled = SORTS[target.kind].spelled(target, draft.observed)
+    columns = {"id": ids, **draft.cells, **spelled}
     return pd.read_csv(io.BytesIO(to_csv(columns)), dtype={"id": str})
 
 

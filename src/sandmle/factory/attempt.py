@@ -21,7 +21,8 @@ from sandmle.types import Check, TaskCard
 _GATE = 5  # the stream of the gate's bootstrap
 # names of checks, before a colon, that decide where soundness is not asked for
 _AUDIT = (
-    "leak_order", "leak_id", "leak_form", "single_column_below_gold", "duplicate_rows",
+    "leak_order", "leak_id", "leak_form", "leak_path", "leak_file", "leak_corner", "leak_length",
+    "leak_network", "single_column_below_gold", "duplicate_rows",
     "near_duplicates", "ids_on_both_sides", "groups_on_both_sides", "constant_columns",
 )  # fmt: skip
 
@@ -103,7 +104,7 @@ def public_files(recipe: Recipe, n_train: int, n_test: int, drawn: Draw) -> dict
         "public/train.csv": drawn.train,
         "public/test.csv": drawn.test,
         "public/sample_submission.csv": drawn.sample_submission,
-        **{f"public/{name}": content for name, content in drawn.side.items()},
+        **{f"public/{name}": content for name, content in drawn.extra.items()},
     }
 
 

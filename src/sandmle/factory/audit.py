@@ -1,159 +1,108 @@
 """The shortcut audit: can the answers be had without doing the task?
 
-Probes look at what carries no meaning: the order of rows, the digits and hashes of ids, whether a
-cell is empty, how many decimals it has. On thousands of rows they must explain nothing. Then each
-column alone, rows that train and test share, groups on both sides, and columns that say nothing.
+Probes (`factory/probes.py`) look at what carries no meaning; on thousands of rows they must explain
+nothing. Then each column alone, rows that train and test share, groups on both sides, and columns
+that say nothing.
 """
 
-import hashlib
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sandmle.factory.build import Draw, Recipe, columns_of, metric_of
+from sandmle.factory.build import Draw, Recipe, columns_of, sort_of
 from sandmle.factory.gate import at_most
-from sandmle.factory.story import StoryTarget
+from sandmle.factory.probes import PROBES, View
+from sandmle.factory.story import NAMED, StoryTarget
+from sandmle.factory.targets import Sort
 from sandmle.factory.trial import Trial
-from sandmle.tasks.submission import Table, parse_number, read_table
+from sandmle.factory.views import LOADERS, LOOKS
+from sandmle.tasks.submission import parse_number, read_table
 from sandmle.types import Check
 
 MAX_EXPLAINED = 0.02  # share of the target's variance, at the lower end of its interval
 _SURE = 3.0  # standard errors
 _FOLDS = 4
 _NEAR = 0.02  # spreads within which two numbers are taken for the same
-_DIGITS = re.compile(r"\d+")
 
 Floats = NDArray[np.float64]
 
 
 class Case(NamedTuple):
-    """A task under audit: its tables, parsed, and what is to be explained in each of them.
+    """A task under audit: train, test and pool, and what is to be explained in each of them.
 
     `median` and `gold` are turned so that higher is better.
     """
 
-    train: Table
-    test: Table
-    pool: Table
+    views: dict[str, View]
     goals: dict[str, Floats]
-    id_column: str
-    names: list[str]
     target: StoryTarget
+    sort: Sort
     trial: Trial
     median: float
     gold: float
+
+    def score(
+        self, predicted: Floats, rows: NDArray[np.int64], known: NDArray[Any] | None
+    ) -> float | None:
+        """Score what a model of the goal predicts for some rows; None if it makes no submission.
+
+        `known` are target values that a predicted rank is turned into one of.
+        """
+        form = self.trial.metric.kind.name
+        guess = self.sort.guess(self.target, form, predicted, known)
+        if guess is None:
+            return None
+        whole = {}
+        for name, values in guess.items():
+            whole[name] = np.empty(len(self.trial.ids), dtype=values.dtype)
+            whole[name][rows] = values
+        return self.trial.quality(whole, rows)
 
 
 def audit(
     recipe: Recipe, shipped: Draw, pool: Draw, trial: Trial, median: float, gold: float
 ) -> list[Check]:
     """Make every check for shortcuts; `median` and `gold` are turned so that higher is better."""
-    train, test, fresh = map(read_table, (shipped.train, shipped.test, pool.test))
-    target, id_column = recipe.story.target, recipe.story.id_column
-    cells = {
-        "train": train.column(target.name),
-        "test": _answers(recipe, read_table(shipped.answer)),
-        "pool": _answers(recipe, read_table(pool.answer)),
+    target, sort = recipe.story.target, sort_of(recipe)
+    kinds = {column.name: column.kind for column in columns_of(recipe)}
+    key = recipe.story.id_column
+    views = {
+        "pool": View.of(pool.test, pool, key, target.columns, kinds),
+        "test": View.of(shipped.test, shipped, key, target.columns, kinds),
+        "train": View.of(shipped.train, shipped, key, target.columns, kinds),
     }
+    told = {"pool": read_table(pool.answer), "test": read_table(shipped.answer)}
+    told["train"] = views["train"].table
     case = Case(
-        train=train,
-        test=test,
-        pool=fresh,
-        goals={where: _goal(found, target.classes) for where, found in cells.items()},
-        id_column=id_column,
-        names=[name for name in test.header if name != id_column],  # also what is not planned
+        views=views,
+        goals={where: sort.goal(target, table) for where, table in told.items()},
         target=target,
+        sort=sort,
         trial=trial,
         median=median,
         gold=gold,
     )
-    groups = [c.name for c in columns_of(recipe) if c.kind == "group"]
     return [
         *_leaks(case),
         _single_column(case),
-        *_duplicates(case, groups),
+        *_duplicates(case),
         _constants(case),
         _cheater(case),
-        *_support(target.classes, cells),
+        *_support(case),
     ]
-
-
-def _answers(recipe: Recipe, table: Table) -> list[str]:
-    target = recipe.story.target
-    if metric_of(recipe).kind.name != "probabilities":
-        return table.column(target.name)
-    columns = [table.column(c) for c in target.classes]
-    return [target.classes[row.index("1")] for row in zip(*columns, strict=True)]
-
-
-def _goal(cells: Sequence[str], classes: Sequence[str]) -> Floats:
-    """Return a target as something to explain: an indicator of each class, or the ranks."""
-    if classes:
-        return np.array([[float(cell == c) for c in classes] for cell in cells])
-    values = _numbers(cells)
-    return (np.argsort(np.argsort(values, kind="stable"), kind="stable") / len(values))[:, None]
 
 
 def _leaks(case: Case) -> list[Check]:
     """Ask of each table how much of the target is explained by what means nothing."""
-    tables = {"pool": case.pool, "test": case.test, "train": case.train}
     return [
-        at_most(
-            f"leak_{sort}:{where}",
-            explained(probe(table, case.id_column, case.names), case.goals[where]),
-            MAX_EXPLAINED,
-        )
-        for where, table in tables.items()
+        at_most(f"leak_{sort}:{where}", explained(found, case.goals[where]), MAX_EXPLAINED)
+        for where, view in case.views.items()
         for sort, probe in PROBES.items()
+        for found in [probe(view)]
+        if found is not None
     ]
-
-
-# --- what means nothing ---------------------------------------------------------------------------
-
-
-def order_probe(table: Table, id_column: str, names: Sequence[str]) -> Floats:
-    """Return the position of each row, and its remainders."""
-    rows = np.arange(len(table.rows), dtype=float)
-    return np.column_stack([rows, *(rows % k for k in (2, 3, 4, 5, 10))])
-
-
-def id_probe(table: Table, id_column: str, names: Sequence[str]) -> Floats:
-    """Return what an id can hide: its number, remainders, digits, length and hash."""
-    ids = table.column(id_column)
-    found = [_DIGITS.findall(name) for name in ids]
-    numbers = np.array([float(parts[-1]) if parts else 0.0 for parts in found])
-    digests = np.array([list(hashlib.sha256(name.encode()).digest()[:2]) for name in ids])
-    bits = np.unpackbits(digests.astype(np.uint8), axis=1).astype(float)
-    digits = [np.floor(numbers / 10**k) % 10 for k in range(4)]
-    letters = np.array([sum(map(ord, _DIGITS.sub("", name))) for name in ids], dtype=float)
-    return np.column_stack(
-        [
-            numbers,
-            *(numbers % k for k in (2, 3, 5, 7)),
-            *digits,
-            [len(i) for i in ids],
-            letters,
-            bits,
-        ]
-    )
-
-
-def form_probe(table: Table, id_column: str, names: Sequence[str]) -> Floats:
-    """Return how cells are written: empty or not, how many decimals, blanks, capitals."""
-    columns = []
-    for name in names:
-        cells = table.column(name)
-        columns.append([float(cell == "") for cell in cells])
-        columns.append([float(len(cell.partition(".")[2])) for cell in cells])
-        columns.append([float(cell != cell.strip()) for cell in cells])
-        columns.append([float(cell.isupper()) for cell in cells])
-    return np.array(columns).T
-
-
-PROBES = {"order": order_probe, "id": id_probe, "form": form_probe}
 
 
 def explained(features: Floats, goal: Floats) -> float:
@@ -193,17 +142,25 @@ def _folds(features: Floats, goal: Floats, depth: int, leaf: int) -> Any:
 
 
 def _single_column(case: Case) -> Check:
-    """Score what one column alone predicts on the pool, with most of the pool to learn from."""
+    """Score what one column alone predicts on the pool, with most of the pool to learn from.
+
+    Only columns of numbers and words: what is in a picture or a text is for the ladder to find.
+    """
+    view, goal = case.views["pool"], case.goals["pool"]
     scores: dict[str, float] = {}
-    for name in case.names:
-        features = _as_numbers(case.pool.column(name))
-        if np.ptp(features) == 0:
+    for name in view.names:
+        features = _as_numbers(view.table.column(name))
+        if view.kinds.get(name) in LOADERS.keys() | LOOKS.keys() or np.ptp(features) == 0:
             continue
-        goal = case.goals["pool"]
         predicted = np.zeros(goal.shape)
         for _, outside, model in _folds(features, goal, depth=6, leaf=10):
             predicted[outside] = model.predict(features[outside]).reshape(len(outside), -1)
-        scores[name] = _score(case, predicted, case.trial.pool, case.trial.answers)
+        known = case.trial.answers.get(case.target.name)
+        score = case.score(predicted, case.trial.pool, known)
+        if score is not None:
+            scores[name] = score
+    if not scores:
+        return Check(name="single_column_below_gold", passed=None, detail="there is no such column")
     which = max(scores, key=lambda name: scores[name])
     below = float(np.nextafter(case.gold, -np.inf))
     return at_most("single_column_below_gold", scores[which], below, f"column {which!r}")
@@ -217,54 +174,26 @@ def _as_numbers(cells: Sequence[str]) -> Floats:
     return np.column_stack([numbers, [codes[cell] for cell in cells]]).astype(float)
 
 
-def _score(
-    case: Case, predicted: Floats, rows: NDArray[np.int64], known: Mapping[str, NDArray[Any]]
-) -> float:
-    """Score what a model of the goal predicts for some rows.
-
-    A predicted rank becomes the value that has this rank among the targets in `known`.
-    """
-    trial, classes = case.trial, case.target.classes
-    names = [column["name"] for column in trial.schema["columns"]]
-    kind = trial.metric.kind.name
-    total = len(trial.ids)
-    whole: dict[str, NDArray[Any]]
-    if kind == "probabilities":
-        shares = predicted.clip(1e-6) / predicted.clip(1e-6).sum(axis=1, keepdims=True)
-        whole = {name: np.full(total, 1 / len(names)) for name in names}
-        for i, name in enumerate(names):
-            whole[name][rows] = shares[:, i]
-    elif kind == "label":
-        whole = {names[0]: np.full(total, classes[0], dtype=object)}
-        whole[names[0]][rows] = np.array(classes, dtype=object)[predicted.argmax(axis=1)]
-    else:
-        whole = {names[0]: np.zeros(total)}
-        whole[names[0]][rows] = (
-            predicted[:, 1].clip(0.001, 0.999)
-            if classes
-            else np.quantile(known[names[0]], predicted[:, 0].clip(0, 1))
-        )
-    return trial.quality(whole, rows)
-
-
-def _duplicates(case: Case, groups: Sequence[str]) -> list[Check]:
+def _duplicates(case: Case) -> list[Check]:
     """Compare how many rows of train come again in test, and in fresh rows, exactly or nearly."""
+    views = case.views
+    names = views["test"].names
     train, test, pool = (
-        [[row[table.header.index(n)] for n in case.names] for row in table.rows]
-        for table in (case.train, case.test, case.pool)
+        list(zip(*(views[where].content(name) for name in names), strict=True))
+        for where in ("train", "test", "pool")
     )
-    seen = set(map(tuple, train))
-    exact = sum(tuple(row) in seen for row in test)
+    seen = set(train)
     near = _near(train, test)
     expected = _near(train, pool) * len(test) / len(pool)
+    groups = [name for name, kind in views["test"].kinds.items() if kind in NAMED]
     both = {
-        name: len(set(case.train.column(name)) & set(case.test.column(name)))
-        for name in (case.id_column, *groups)
+        name: len(set(views["train"].table.column(name)) & set(views["test"].table.column(name)))
+        for name in (views["test"].id_column, *groups)
     }
     return [
-        at_most("duplicate_rows", exact, 0),
+        at_most("duplicate_rows", sum(row in seen for row in test), 0),
         at_most("near_duplicates", near, round(expected + 4 * np.sqrt(expected) + 3, 2)),
-        at_most("ids_on_both_sides", both[case.id_column], 0),
+        at_most("ids_on_both_sides", both[views["test"].id_column], 0),
         at_most("groups_on_both_sides", sum(both[name] for name in groups), 0),
     ]
 
@@ -287,7 +216,8 @@ def _near(train: Sequence[Sequence[str]], others: Sequence[Sequence[str]]) -> in
 
 
 def _constants(case: Case) -> Check:
-    dull = [name for name in case.names if len(set(case.train.column(name))) < 2]
+    view = case.views["train"]
+    dull = [name for name in view.names if len(set(view.table.column(name))) < 2]
     return at_most("constant_columns", len(dull), 0, ", ".join(dull))
 
 
@@ -295,27 +225,30 @@ def _cheater(case: Case) -> Check:
     """Learn from the training rows what means nothing, and predict the test rows from it."""
     from sklearn.tree import DecisionTreeRegressor
 
-    def look(table: Table) -> Floats:
-        probes = [probe(table, case.id_column, case.names) for probe in PROBES.values()]
-        return np.column_stack(probes)
+    def look(view: View) -> Floats:
+        found = [probe(view) for probe in PROBES.values()]
+        return np.column_stack([features for features in found if features is not None])
 
-    goal = case.goals["train"]
+    train = case.views["train"]
     tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=5, random_state=0)
-    guess = tree.fit(look(case.train), goal).predict(look(case.test))
+    guess = tree.fit(look(train), case.goals["train"]).predict(look(case.views["test"]))
+    predicted = guess.reshape(len(case.goals["test"]), -1)
     name = case.target.name
-    known = {} if case.target.classes else {name: _numbers(case.train.column(name))}
-    predicted = guess.reshape(len(case.test.rows), -1)
-    score = _score(case, predicted, case.trial.shipped, known)
+    known = _numbers(train.table.column(name)) if name in train.table.header else None
+    score = case.score(predicted, case.trial.shipped, known)
+    if score is None:
+        return Check(name="control_cheater", passed=None, detail="a guess makes no such target")
     return at_most("control_cheater", score, float(np.nextafter(case.median, -np.inf)))
 
 
-def _support(classes: Sequence[str], cells: Mapping[str, Sequence[str]]) -> list[Check]:
+def _support(case: Case) -> list[Check]:
     """Every class must have some rows to learn from, and some to be measured on."""
+    if not case.target.classes or case.target.kind == "shares":
+        return []
     return [
         Check(name=f"rows_of_each_class:{where}", passed=few >= limit, value=few, limit=limit)
         for where, limit in (("train", 4), ("test", 10))
-        if classes
-        for few in [min(cells[where].count(c) for c in classes)]
+        for few in [int(case.goals[where].sum(axis=0).min())]
     ]
 
 

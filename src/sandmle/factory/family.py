@@ -13,22 +13,36 @@ from numpy.typing import NDArray
 
 from sandmle.factory import families
 from sandmle.registry import Registry
-from sandmle.types import Feature, Record, TaskDNA
+from sandmle.types import Feature, Record, TargetInfo, TaskDNA
 
 Split = Literal["train", "test"]
 VariableKind = Literal[
-    "number", "amount", "reading", "category", "group", "code", "time", "latitude", "longitude"
-]
-OutcomeKind = Literal["binary", "ordinal", "classes", "number", "amount"]
+    "number", "amount", "reading", "category", "group", "code", "time", "latitude", "longitude",
+    "image", "frames", "audio", "note", "document", "series", "plan", "node", "query",
+]  # fmt: skip
+OutcomeKind = Literal[
+    "binary", "link", "ordinal", "classes", "number", "amount", "forecast", "count", "relevance",
+    "tags", "shares", "mask", "boxes", "span",
+]  # fmt: skip
 
 LEVELS = 5
+_BINARY = ("roc_auc", "accuracy", "mcc", "log_loss", "balanced_accuracy", "average_precision")
 # what each kind of target may be scored by; a family can choose fewer
 METRICS_OF: dict[OutcomeKind, tuple[str, ...]] = {
-    "binary": ("roc_auc", "accuracy", "mcc", "log_loss", "balanced_accuracy", "average_precision"),
+    "binary": _BINARY,
+    "link": _BINARY,
     "ordinal": ("quadratic_kappa", "accuracy", "macro_f1"),
     "classes": ("accuracy", "macro_f1", "balanced_accuracy", "log_loss_multiclass", "mcc"),
     "number": ("rmse", "mae", "r2", "spearman"),
     "amount": ("rmsle", "mae", "spearman"),
+    "forecast": ("smape", "rmsle", "mae"),
+    "count": ("mae", "rmse", "r2"),
+    "relevance": ("ndcg",),
+    "tags": ("mean_roc_auc", "mean_log_loss"),
+    "shares": ("kl_divergence",),
+    "mask": ("dice", "mean_iou"),
+    "boxes": ("ap50",),
+    "span": ("word_jaccard",),
 }
 
 
@@ -45,6 +59,14 @@ class Variable(Record):
     - `code`: str, as it is shown
     - `time`: int, minutes since 2023-01-01 00:00 (a Sunday)
     - `latitude`, `longitude`: float, degrees
+    - `node`, `query`: like `group`; a node is named in two columns or more, and in other tables
+    - `series`: float (n, length), the logarithm of a daily quantity, the last day last
+    - `plan`: int (n, length), 0 or 1 for each of the coming days
+    - `note`: str; `<3>` in it becomes the fourth of the `size` nouns that are drawn for the task
+    - `document`: the same, but in a file of its own
+    - `image`: object (n,) of uint8 (height, width) or (height, width, 3), all of one shape
+    - `frames`: object (n,) of lists of such pictures
+    - `audio`: object (n,) of `Sound`
 
     `relevant` features are in the rule: a mutation of another would change nothing.
     """
@@ -56,23 +78,64 @@ class Variable(Record):
     size: int = 0
 
 
-class Outcome(NamedTuple):
-    """The target in the abstract; `size` classes, 0 for a quantity.
+class Sound(NamedTuple):
+    """A recording: samples a second, and float samples (n,) from -1 to 1."""
 
-    `observed` and `clean` of a sample hold int64 classes, for a `number` floats with mean 0 and
-    spread 1, for an `amount` the logarithm.
+    rate: int
+    samples: NDArray[np.float64]
+
+
+class Outcome(NamedTuple):
+    """The target in the abstract, and what `observed` and `clean` of a sample hold for it.
+
+    - `binary`, `link`, `ordinal`, `classes`: int64 classes (n,), of which there are `size`
+    - `number`: float (n,), mean 0, spread 1; `amount`, `forecast`: float (n,), the logarithm
+    - `count`, `relevance` (0 to 4): int64 (n,)
+    - `tags`: int64 (n, `size`), 0 or 1; `shares`: float (n, `size`), rows add up to 1
+    - `mask`: bool (n, *`shape`); `boxes`: object (n,) of float (k, 4) with x, y, width, height,
+      at most `size` of them; `shape` is that of the picture
+    - `span`: object (n,) of str, with nouns as in a `note`
     """
 
     kind: OutcomeKind
     size: int = 0
+    shape: tuple[int, int] | None = None
+
+
+class Cells(NamedTuple):
+    """A column of a table beside train and test.
+
+    `rows` are positions in the sample, shown as ids; `nodes` numbers of nodes (or groups), shown as
+    their names; `numbers` are shown with `decimals`.
+    """
+
+    kind: Literal["rows", "nodes", "numbers"]
+    values: NDArray[Any]
+    decimals: int = 0
 
 
 class Sample(NamedTuple):
-    """Rows of a family: features (n,) each, the target as observed and free of noise (n,)."""
+    """Rows of a family: features (n, ...) each, the target as observed and free of noise (n, ...).
+
+    `tables` are what else belongs to these rows: columns by name, for each of `Family.tables()`.
+    """
 
     features: dict[str, NDArray[Any]]
     observed: NDArray[Any]
     clean: NDArray[Any]
+    tables: dict[str, dict[str, Cells]] = {}
+
+
+class Table(Record):
+    """A table that every sample brings its own rows of, such as the edges of a network.
+
+    `path` is below `public/`. `{id}` in names of columns is the name of the id column, `{edge}` in
+    descriptions what the story says of an edge.
+    """
+
+    path: str
+    description: str
+    columns: dict[str, str]
 
 
 class SideTable(NamedTuple):
@@ -89,13 +152,14 @@ class Solution(NamedTuple):
     """How to solve a family, as source: what the reference script is assembled from.
 
     `features` defines a function `features(frame)` from a frame with the story's columns (numeric
-    ones are float without gaps) to an array (n, k); pandas is `pd`, numpy `np`, and `train` is the
-    repaired training frame. `model` is what learns from the array, see `modalities/tabular/ladder`.
-    `before` runs on the frames `train` and `test` while gaps are still NaN.
+    ones are float without gaps, pictures and sounds are loaded) to an array (n, k); pandas is `pd`,
+    numpy `np`, and `train` is the repaired training frame. `model` is what learns from the array,
+    see `factory/ladder.py`. `before` runs on the frames `train` and `test` while gaps are still
+    NaN. `mask`, `boxes` and `span` want other arrays, see their programs.
     """
 
     features: str
-    model: Literal["linear", "sparse", "trees"]
+    model: Literal["linear", "sparse", "trees", "kernel"]
     before: str = ""
 
 
@@ -106,7 +170,8 @@ class Family(Protocol):
     """A drawn member of a family; the class is what is registered.
 
     `mutations` are the names of those that leave the family's rule recoverable, `forced` those that
-    belong to it.
+    belong to it. `n_train` are the least and most training rows; `n_test` hidden rows tell the
+    milestones apart; `n_pool` more are drawn to measure the thresholds on.
     """
 
     name: ClassVar[str]
@@ -117,6 +182,8 @@ class Family(Protocol):
     mutations: ClassVar[tuple[str, ...]]
     forced: ClassVar[tuple[str, ...]]
     n_train: ClassVar[tuple[int, int]]
+    n_test: ClassVar[int]
+    n_pool: ClassVar[int]
 
     @property
     def config(self) -> Record:
@@ -150,8 +217,19 @@ class Family(Protocol):
         """Return the table that the rule joins, if there is one."""
         ...
 
+    def tables(self) -> tuple[Table, ...]:
+        """Return the tables that every sample has rows of."""
+        ...
+
     def sample(self, rng: np.random.Generator, n: int, split: Split) -> Sample:
         """Draw `n` rows."""
+        ...
+
+    def look(self, names: Names) -> str:
+        """Return the source of `look(frame)`: what anybody would make of the tables (n, k).
+
+        Empty where the columns of the frame are all there is.
+        """
         ...
 
     def rule(self) -> str:
@@ -161,7 +239,8 @@ class Family(Protocol):
     def solution(self, names: Names) -> Solution:
         """Return the reference; `names` maps each variable, and `target`, to its column.
 
-        A side table's file is under `side_table`, its columns under their abstract names.
+        A side table's file is under `side_table`, its columns under their abstract names; `id` is
+        the id column, `nouns` the nouns of a note in their order, separated by blanks.
         """
         ...
 
@@ -175,8 +254,23 @@ FAMILIES: Registry[type[Family]] = Registry(
 Config = TypeVar("Config", bound=Record)
 
 
-class TableFamily(Generic[Config]):
-    """What families of tables share; a family adds `draw`, `sample`, `rule` and `solution`."""
+# the type that a TaskDNA has for each kind of target
+TARGET_TYPES: dict[OutcomeKind, str] = {
+    **dict.fromkeys(("binary", "link", "ordinal", "classes", "tags", "shares"), "label"),
+    **dict.fromkeys(("number", "amount", "forecast", "count"), "number"),
+    "relevance": "ranking",
+    "mask": "mask",
+    "boxes": "bounding_box",
+    "span": "text",
+}
+_SPECIAL = ("mask", "bounding_box", "text", "ranking")
+
+
+class FamilyOf(Generic[Config]):
+    """What families share; one adds `draw`, `variables`, `outcome`, `sample`, `rule`, `solution`.
+
+    What stands here suits a table.
+    """
 
     modality: ClassVar[str] = "tabular"
     task_type: ClassVar[str] = "classification"
@@ -184,6 +278,8 @@ class TableFamily(Generic[Config]):
     mutations: ClassVar[tuple[str, ...]] = ()
     forced: ClassVar[tuple[str, ...]] = ()
     n_train: ClassVar[tuple[int, int]] = (50, 200)
+    n_test: ClassVar[int] = 1000
+    n_pool: ClassVar[int] = 2000
     config_type: ClassVar[type[Record]]
 
     def __init__(self, config: Config) -> None:
@@ -197,22 +293,33 @@ class TableFamily(Generic[Config]):
 
     @classmethod
     def supports(cls, dna: TaskDNA) -> bool:
-        """Return whether modality, type of task and number of classes can be had."""
-        classes = dna.target_info.cardinality
-        fits = {
-            "binary": classes == 2,
-            "ordinal": classes is not None and classes > 2,
-            "classes": classes is not None and classes > 2,
-            "number": classes is None,
-            "amount": classes is None,
-        }
+        """Return whether modality, type of task, target and number of classes can be had."""
         return (dna.modality, dna.task_type) == (cls.modality, cls.task_type) and any(
-            fits[kind] for kind in cls.outcomes
+            _imitates(kind, dna.target_info) for kind in cls.outcomes
         )
 
     def side_table(self) -> SideTable | None:
         """Return None: most rules need no other table."""
         return None
+
+    def tables(self) -> tuple[Table, ...]:
+        """Return none: most samples are train and test alone."""
+        return ()
+
+    def look(self, names: Names) -> str:
+        """Return nothing: most columns speak for themselves."""
+        return ""
+
+
+def _imitates(kind: OutcomeKind, wanted: TargetInfo) -> bool:
+    """Return whether a kind of target is of the wanted type, with as many classes."""
+    if kind in ("binary", "link"):
+        return wanted.cardinality == 2
+    if kind in ("ordinal", "classes"):
+        return (wanted.cardinality or 0) > 2 and wanted.type not in _SPECIAL
+    if TARGET_TYPES[kind] == "number":
+        return wanted.cardinality is None and wanted.type not in _SPECIAL
+    return wanted.type == TARGET_TYPES[kind]
 
 
 def dna_features(family: Family) -> tuple[Feature, ...]:

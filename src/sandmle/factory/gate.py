@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sandmle.errors import GradingError
-from sandmle.factory.trial import Columns, Trial
+from sandmle.factory.targets import Columns
+from sandmle.factory.trial import Trial
 from sandmle.grading.check import paper_gap
 from sandmle.types import MILESTONES, Check, Milestones, Rung
 
@@ -201,9 +202,9 @@ def bootstrap(trial: Trial, predictions: Sequence[Columns], rng: np.random.Gener
     """Return the scores of some predictions on resampled shipped rows, (`BOOTSTRAPS`, k)."""
     draws = []
     for _ in range(BOOTSTRAPS):
-        rows = rng.integers(0, trial.n_test, trial.n_test)
+        rows, queries = trial.resampled(rng)
         try:
-            draws.append([trial.quality(predicted, rows) for predicted in predictions])
+            draws.append([trial.quality(predicted, rows, queries) for predicted in predictions])
         except GradingError:
             continue  # a resample may lack a class
     return np.array(draws) if draws else np.full((1, len(predictions)), np.inf)

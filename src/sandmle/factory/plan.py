@@ -14,11 +14,11 @@ from sandmle.factory.build import (
     metric_of,
     told_mutations,
 )
-from sandmle.factory.family import FAMILIES, dna_features
+from sandmle.factory.family import FAMILIES, TARGET_TYPES, OutcomeKind, dna_features
 from sandmle.factory.mix import Stratum
-from sandmle.factory.modalities.tabular.mutations import Setting, draw_mutations
+from sandmle.factory.mutation import Setting, draw_mutations
 from sandmle.factory.skin import Skin, skins
-from sandmle.factory.story import StoryColumn, tell
+from sandmle.factory.story import TEXTS, StoryColumn, tell
 from sandmle.types import (
     DatasetStats,
     Dimensions,
@@ -34,7 +34,6 @@ from sandmle.types import (
 
 TestPolicy = Literal["adaptive", "paper20"]
 
-N_TEST = 1000  # a standard error small enough to tell milestones apart; see docs/factory.md
 N_MUTATIONS = 3
 _PARAMETERS, _STORY = 0, 10  # streams; 1 to 8 are those of the data
 _USUAL_TRAIN = (120, 151)  # most tasks of the paper's figure 5
@@ -80,7 +79,7 @@ def plan(
     n_train = int(np.clip(rng.integers(*_USUAL_TRAIN), low, high))
     if not usual:
         n_train = int(rng.integers(low, high + 1))
-    n_test = N_TEST if policy == "adaptive" else max(10, round(0.2 * n_train))
+    n_test = sort.n_test if policy == "adaptive" else max(10, round(0.2 * n_train))
     return Plan(where, name, recipe, n_train, n_test, stratum)
 
 
@@ -112,7 +111,7 @@ def spec_of(plan: Plan, thresholds: str) -> TaskSpec:
                 sample_count=plan.n_train, is_imbalanced=target.kind == "classes"
             ),
             target_info=TargetInfo(
-                type="label" if target.classes else "number",
+                type=TARGET_TYPES[target.kind],
                 cardinality=len(target.classes) or None,
                 distribution=_DISTRIBUTION[target.kind],
             ),
@@ -147,12 +146,21 @@ def spec_of(plan: Plan, thresholds: str) -> TaskSpec:
     )
 
 
-_DISTRIBUTION = {
+_DISTRIBUTION: dict[OutcomeKind, str] = {
     "binary": "balanced",
+    "link": "balanced",
     "ordinal": "ordered",
     "classes": "long_tail",
     "number": "continuous",
     "amount": "heavy_tail",
+    "forecast": "heavy_tail",
+    "count": "counts",
+    "relevance": "graded",
+    "tags": "several at once",
+    "shares": "shares of a whole",
+    "mask": "regions",
+    "boxes": "boxes",
+    "span": "words of a text",
 }
 
 
@@ -162,6 +170,8 @@ def _logic(column: StoryColumn) -> str:
         return f"{column.center:g} + {column.spread:g} * value, {column.decimals} decimals"
     if column.kind == "amount":
         return f"{column.center:g} * exp(value), {column.decimals} decimals"
+    if column.kind in TEXTS:
+        return f"a text about {', '.join(column.values)}"
     if column.values:
         return f"one of {', '.join(column.values)}"
     return column.kind

@@ -52,7 +52,9 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
         "answer.csv": answer,
         "sample_submission.csv": tables.sample_submission,
         "description.md": text.encode(),
-        **tables.side,
+        **tables.extra,
     }
     for name, content in files.items():
-        (options.out / name).write_bytes(content)
+        path = options.out / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)

@@ -102,11 +102,22 @@ class Site(Record):
     capacity: Measure
 
 
+class Said(Record):
+    """Something that is described but has no column."""
+
+    description: str
+
+
 class Skin(Record):
-    """A story with names for whatever a family may need."""
+    """A story with names for whatever a family may need.
+
+    `nouns` are what people in the story write about; `history` is a daily quantity and `forecast`
+    its mean over the days to come; `edge` says what connects two rows.
+    """
 
     slug: str
     domain: str
+    nouns: tuple[str, ...] = ()
     story: str
     verified: str
     justification: str
@@ -129,6 +140,24 @@ class Skin(Record):
     recorder: Category
     revision: Plain
     version: Category
+    image: Plain | None = None
+    frames: Plain | None = None
+    audio: Plain | None = None
+    note: Plain | None = None
+    document: Plain | None = None
+    history: Level | None = None
+    plan: Plain | None = None
+    edge: Said | None = None
+    node: Plain | None = None
+    query: Plain | None = None
+    count: Ask | None = None
+    mask: Ask | None = None
+    boxes: Ask | None = None
+    tags: Labels | None = None
+    span: Ask | None = None
+    ranking: Ask | None = None
+    link: Labels | None = None
+    forecast: Amount | None = None
 
 
 @cache

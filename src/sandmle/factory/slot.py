@@ -45,7 +45,7 @@ class Filled(Record):
 
 def open_factory_sandbox(backend: str) -> Sandbox:
     """Open a sandbox for the ladder's scripts: one at a time, with what they import."""
-    return open_sandbox(SandboxSection(backend=backend, preload="tabular"), 1)
+    return open_sandbox(SandboxSection(backend=backend, preload="vision,audio"), 1)
 
 
 def plans(job: Job, slot: int) -> Iterator[Plan]:

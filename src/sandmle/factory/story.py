@@ -1,5 +1,6 @@
 """From the abstract to a story: which column a variable becomes, and how its cells are spelled."""
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from math import isnan
@@ -8,10 +9,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sandmle.factory.family import Family, OutcomeKind, SideTable, Variable, VariableKind
-from sandmle.factory.skin import Amount, Labels, Quantity, Skin
+from sandmle.factory.family import Family, OutcomeKind, SideTable, Table, Variable, VariableKind
+from sandmle.factory.skin import Amount, Ask, Labels, Quantity, Skin
 from sandmle.types import Record
 
+ASSETS: tuple[VariableKind, ...] = (
+    "image",
+    "frames",
+    "audio",
+    "document",
+)  # a cell of these is the path of a file
+TEXTS: tuple[VariableKind, ...] = ("note", "document")
+NAMED: tuple[VariableKind, ...] = ("group", "node", "query")
+IN_LOGS = ("amount", "forecast")
+_ASKS = {"relevance": "ranking", "shares": "classes"}  # other kinds are asked under their own name
 _EPOCH = datetime(2023, 1, 1)  # a Sunday
 AMOUNT_SPREAD = 0.8  # of the logarithm of an `amount` target
 
@@ -36,7 +47,12 @@ class StoryColumn(Record):
 
 
 class StoryTarget(Record):
-    """The target column; `classes` as spelled in the files, `labels` as the story calls them."""
+    """The target; `classes` as spelled in the files, `labels` as the story calls them.
+
+    For `tags` and `shares` the classes are the columns. `nouns` are those of the text that a `span`
+    comes from, `shape` is that of the picture that a `mask` or `boxes` belong to, and `most` how
+    many boxes a row may have.
+    """
 
     name: str
     kind: OutcomeKind
@@ -47,6 +63,14 @@ class StoryTarget(Record):
     center: float = 0.0
     spread: float = 1.0
     decimals: int = 0
+    nouns: tuple[str, ...] = ()
+    shape: tuple[int, int] | None = None
+    most: int = 0
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the names of the target's columns in train.csv."""
+        return self.classes if self.kind in ("tags", "shares") else (self.name,)
 
 
 class StoryTable(Record):
@@ -55,6 +79,14 @@ class StoryTable(Record):
     file: str
     columns: tuple[StoryColumn, ...]
     rows: tuple[tuple[str, ...], ...]
+
+
+class StoryFile(Record):
+    """A table that every draw brings its own rows of, and what is said of it."""
+
+    path: str
+    description: str
+    columns: dict[str, str]
 
 
 class Story(Record):
@@ -72,6 +104,7 @@ class Story(Record):
     target: StoryTarget
     columns: tuple[StoryColumn, ...]
     table: StoryTable | None = None
+    files: tuple[StoryFile, ...] = ()
 
     def column(self, name: str) -> StoryColumn:
         """Return the column with this name."""
@@ -83,7 +116,8 @@ def tell(skin: Skin, family: Family, by_label: bool, rng: np.random.Generator) -
     pick = _Picker(skin, rng)
     side = family.side_table()
     columns = tuple(pick(v, key=side.key if side else None) for v in family.variables())
-    ask = getattr(skin, family.outcome().kind)
+    kind = family.outcome().kind
+    ask = getattr(skin, _ASKS.get(kind, kind))
     return Story(
         slug=skin.slug,
         domain=skin.domain,
@@ -94,9 +128,10 @@ def tell(skin: Skin, family: Family, by_label: bool, rng: np.random.Generator) -
         justification=skin.justification,
         id_column=skin.id.name,
         id_prefix=skin.id.prefix,
-        target=_target(ask, family, by_label),
+        target=_target(ask, family, by_label, columns),
         columns=columns,
         table=_table(skin, side, columns) if side else None,
+        files=tuple(_file(skin, table) for table in family.tables()),
     )
 
 
@@ -121,6 +156,10 @@ class _Picker:
             "amount": self._level,
             "reading": self._reading,
             "category": lambda: self._category(variable, key),
+            "node": lambda: self._node(variable),
+            "series": self._series,
+            "note": lambda: self._text(variable),
+            "document": lambda: self._text(variable),
         }
         skin: Any = self._skin
         chosen = make.get(variable.kind, lambda: dict(getattr(skin, variable.kind)))()
@@ -132,6 +171,24 @@ class _Picker:
         level = dict(self._levels.pop())
         center = level.pop("typical")
         return {**level, "center": center}
+
+    def _series(self) -> dict[str, Any]:
+        history: Any = self._skin.history
+        return {
+            "name": history.name,
+            "unit": history.unit,
+            "description": f"{history.description}, one number a day, the day before last",
+            "center": history.typical,
+            "decimals": history.decimals,
+        }
+
+    def _node(self, variable: Variable) -> dict[str, Any]:
+        node: Any = self._skin.node
+        return {**dict(node), "name": f"{node.name}_{variable.name}"}
+
+    def _text(self, variable: Variable) -> dict[str, Any]:
+        nouns = self._shuffled(self._rng, self._skin.nouns)[: variable.size]
+        return {**dict(getattr(self._skin, variable.kind)), "values": tuple(nouns)}
 
     def _reading(self) -> dict[str, Any]:
         readings = dict(self._skin.readings)
@@ -150,16 +207,41 @@ class _Picker:
         return {**category, "values": tuple(category["values"][i] for i in chosen)}
 
 
-def _target(ask: Labels | Quantity | Amount, family: Family, by_label: bool) -> StoryTarget:
+def _target(
+    ask: Ask, family: Family, by_label: bool, columns: Sequence[StoryColumn]
+) -> StoryTarget:
     outcome = family.outcome()
     facts: dict[str, Any] = {"name": ask.name, "kind": outcome.kind, "meaning": ask.meaning}
     if isinstance(ask, Labels):
         labels = _spread_out(ask.classes, outcome.size)
-        classes = labels if by_label else ("0", "1")
-        return StoryTarget(**facts, unit="", classes=classes, labels=labels)
-    center = ask.center if isinstance(ask, Quantity) else ask.typical
-    spread = ask.spread if isinstance(ask, Quantity) else AMOUNT_SPREAD
-    return StoryTarget(**facts, unit=ask.unit, center=center, spread=spread, decimals=ask.decimals)
+        spelled = by_label or outcome.kind in ("tags", "shares")
+        return StoryTarget(
+            **facts, unit="", classes=labels if spelled else ("0", "1"), labels=labels
+        )
+    if isinstance(ask, Quantity):
+        return StoryTarget(
+            **facts, unit=ask.unit, center=ask.center, spread=ask.spread, decimals=ask.decimals
+        )
+    if isinstance(ask, Amount):
+        spread = AMOUNT_SPREAD if outcome.kind == "amount" else 1.0
+        return StoryTarget(
+            **facts, unit=ask.unit, center=ask.typical, spread=spread, decimals=ask.decimals
+        )
+    nouns = next((c.values for c in columns if c.kind in TEXTS), ())
+    return StoryTarget(**facts, unit="", nouns=nouns, shape=outcome.shape, most=outcome.size)
+
+
+def _file(skin: Skin, table: Table) -> StoryFile:
+    def told(text: str) -> str:
+        edge = skin.edge.description if skin.edge else ""
+        node = skin.node.name if skin.node else ""
+        return text.replace("{id}", skin.id.name).replace("{edge}", edge).replace("{node}", node)
+
+    return StoryFile(
+        path=table.path,
+        description=told(table.description),
+        columns={told(name): told(what) for name, what in table.columns.items()},
+    )
 
 
 def _spread_out(labels: tuple[str, ...], size: int) -> tuple[str, ...]:
@@ -185,14 +267,21 @@ def _table(skin: Skin, side: SideTable, columns: Sequence[StoryColumn]) -> Story
 
 def spell(
     column: StoryColumn, values: NDArray[Any], group: Callable[[int], str] = str
-) -> list[str]:
-    """Spell abstract values as the cells of a column; `group` names the groups."""
+) -> list[Any]:
+    """Spell abstract values as the cells of a column; `group` names groups, nodes and queries.
+
+    A cell that will be a file stays what it is until it is written.
+    """
     if column.kind in ("number", "reading"):
         return fixed(column.center + column.spread * values, column.decimals)
     if column.kind == "amount":
         return fixed(column.center * np.exp(values), column.decimals)
     if column.kind in ("latitude", "longitude"):
         return fixed(values, 4)
+    if column.kind in TEXTS:
+        return [in_nouns(text, column.values) for text in values]
+    if column.kind in ASSETS:
+        return list(values)
     return [_word(column, value, group) for value in values]
 
 
@@ -201,20 +290,22 @@ def _word(column: StoryColumn, value: Any, group: Callable[[int], str]) -> str:
         return (_EPOCH + timedelta(minutes=int(value))).strftime("%Y-%m-%d %H:%M")
     if column.kind == "category":
         return column.values[int(value)]
-    return group(int(value)) if column.kind == "group" else str(value)
+    if column.kind == "series":
+        return " ".join(fixed(column.center * np.exp(value), column.decimals))
+    if column.kind == "plan":
+        return " ".join(str(int(day)) for day in value)
+    return group(int(value)) if column.kind in NAMED else str(value)
+
+
+def in_nouns(text: str, nouns: Sequence[str]) -> str:
+    """Write a text of a family with the nouns of the story."""
+    return re.sub(r"<(\d+)>", lambda found: nouns[int(found[1])], text)
 
 
 def target_values(target: StoryTarget, values: NDArray[Any]) -> NDArray[np.float64]:
     """Return the abstract values of a quantity in the units of the story."""
     scaled = target.spread * values
-    return target.center * np.exp(scaled) if target.kind == "amount" else target.center + scaled
-
-
-def spell_target(target: StoryTarget, values: NDArray[Any]) -> list[str]:
-    """Spell abstract target values as cells."""
-    if target.classes:
-        return [target.classes[int(i)] for i in values]
-    return fixed(target_values(target, values), target.decimals)
+    return target.center * np.exp(scaled) if target.kind in IN_LOGS else target.center + scaled
 
 
 def fixed(values: NDArray[np.float64], decimals: int) -> list[str]:

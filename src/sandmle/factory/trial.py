@@ -13,36 +13,37 @@ from numpy.typing import NDArray
 
 from sandmle.errors import SandboxError, TaskError
 from sandmle.factory.build import (
+    QUERY,
     Draw,
     Recipe,
     ablations,
     blind,
     draw,
     ladder,
+    member,
     metric_of,
     schema_of,
 )
-from sandmle.factory.modalities.tabular.ladder import Rank, Script
+from sandmle.factory.ladder import Rank, Script
+from sandmle.factory.targets import Columns
 from sandmle.grading.grader import read_answers
 from sandmle.metrics.registry import Metric
 from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.submission import MAX_BYTES, Invalid, check
 from sandmle.types import Limits
 
-N_POOL = 2000
 FRESH = 2**32 - 1  # in the place of a slot number, so that no shipped task has the same stream
 _POOL = 1  # the seed of the pool among the fresh draws
-Columns = Mapping[str, NDArray[Any]]
 
 
 class Trial(NamedTuple):
     """Everything that was predicted for one task.
 
     Rows are the `n_test` shipped ones, then those of the pool. `predictions` has one entry for each
-    script of the ladder (its rank in `kinds`); `ablations` one for each mutation, of the reference
-    without its remedy; `blind` are submissions that look at no row. `sample` is the sample
-    submission, for the shipped rows only. `ceiling` is the score of the rule itself against answers
-    as noisy as the training rows: the paper's gold.
+    script of the ladder (its rank in `kinds`), `blind` are submissions that look at no row. For the
+    shipped rows only: `ablations`, one for each mutation, of the reference without its remedy, and
+    the sample submission. `ceiling` is the score of the rule itself against answers as noisy as the
+    training rows: the paper's gold.
     """
 
     metric: Metric
@@ -58,16 +59,35 @@ class Trial(NamedTuple):
     seconds: Mapping[str, float] = {}
     ceiling: float | None = None
 
-    def quality(self, predicted: Columns, rows: NDArray[np.int64]) -> float:
-        """Return the score on some rows, negated where lower is better."""
-        value = self.metric(*self.arrays(self.answers, predicted, rows))
+    def quality(
+        self,
+        predicted: Columns,
+        rows: NDArray[np.int64],
+        queries: NDArray[Any] | None = None,
+    ) -> float:
+        """Return the score on some rows, negated where lower is better.
+
+        `queries` are other names of the rows' queries, in which one that comes twice is two.
+        """
+        truth = {name: values[rows] for name, values in self.answers.items()}
+        chosen = {name: values[rows] for name, values in predicted.items()}
+        if queries is not None:
+            truth[QUERY] = queries
+        value = self.metric(*self.metric.kind.arrays(truth, chosen, self.schema))
         return value if self.metric.direction == "max" else -value
 
-    def arrays(self, answers: Columns, predicted: Columns, rows: NDArray[np.int64]) -> Any:
-        """Return the arguments of the metric for some rows."""
-        truth = {name: values[rows] for name, values in answers.items()}
-        chosen = {name: values[rows] for name, values in predicted.items()}
-        return self.metric.kind.arrays(truth, chosen, self.schema)
+    def resampled(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[Any] | None]:
+        """Draw shipped rows with replacement, whole queries where there are any.
+
+        Returns the positions of the rows, and new names of their queries.
+        """
+        if self.metric.kind.extra_truth is None:
+            return rng.integers(0, self.n_test, self.n_test), None
+        _, number = np.unique(self.answers[QUERY][: self.n_test], return_inverse=True)
+        members = [np.flatnonzero(number == q) for q in range(number.max() + 1)]
+        drawn = [members[i] for i in rng.integers(0, len(members), len(members))]
+        names = np.repeat(np.arange(len(drawn)), [len(rows) for rows in drawn])
+        return np.concatenate(drawn), names.astype(str)
 
     @property
     def shipped(self) -> NDArray[np.int64]:
@@ -85,16 +105,17 @@ class Trial(NamedTuple):
         return self.everything[self.n_test :]
 
 
-def pool_of(recipe: Recipe, seed: Sequence[int], n: int = N_POOL) -> Draw:
-    """Draw the calibration pool of a task."""
-    return draw(recipe, (FRESH, _POOL, *seed), 1, n, mark="p")
+def pool_of(recipe: Recipe, seed: Sequence[int], n: int | None = None) -> Draw:
+    """Draw the calibration pool of a task: as many rows as its family wants, or `n`."""
+    return draw(recipe, (FRESH, _POOL, *seed), 1, n or member(recipe).n_pool, mark="p")
 
 
 def new_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int) -> Trial:
     """Return a trial that nothing has been predicted for."""
     n_pool = pool.answer.count(b"\n") - 1
     schema = schema_of(recipe, n_test + n_pool).model_dump()
-    answers = read_answers(_join(shipped.answer, pool.answer), "answer.csv", schema, None)
+    extra = metric_of(recipe).kind.extra_truth
+    answers = read_answers(_join(shipped.answer, pool.answer), "answer.csv", schema, extra)
     ids = answers.ids or []
     return Trial(
         metric=metric_of(recipe),
@@ -113,16 +134,21 @@ def new_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int) -> Trial:
 def run_trial(recipe: Recipe, shipped: Draw, pool: Draw, n_test: int, sandbox: Sandbox) -> Trial:
     """Run every script on the shipped test rows with the pool behind them."""
     trial = new_trial(recipe, shipped, pool, n_test)
-    data = {"train.csv": shipped.train, "test.csv": _join(shipped.test, pool.test), **shipped.side}
+    alone = {"train.csv": shipped.train, "test.csv": shipped.test, **shipped.extra}
+    joined = {path: _join(table, pool.tables[path]) for path, table in shipped.tables.items()}
+    both = {**alone, "test.csv": _join(shipped.test, pool.test), **joined, **pool.assets}
     scripts = ladder(recipe)
-    with Stage(data, trial.schema, trial.ids, sandbox) as stage:
+    with Stage(both, trial.schema, trial.ids, sandbox) as stage:
         predictions = {script.name: stage.predict(script) for script in scripts}
-        ablated = {name: stage.predict(script) for name, script in ablations(recipe).items()}
+    # what a remedy is worth is asked of the shipped rows only
+    schema = {**trial.schema, "n_rows": n_test}
+    with Stage(alone, schema, trial.ids[:n_test], sandbox) as second:
+        ablated = {name: second.predict(script) for name, script in ablations(recipe).items()}
     return trial._replace(
         predictions=predictions,
         kinds={script.name: script.kind for script in scripts},
         ablations=ablated,
-        seconds=stage.seconds,
+        seconds={**second.seconds, **stage.seconds},
     )
 
 
@@ -145,7 +171,9 @@ class Stage:
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="sandmle-")
         for name, content in self._data.items():
-            (Path(self._folder.name) / name).write_bytes(content)
+            path = Path(self._folder.name) / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -175,7 +203,7 @@ def _ceiling(recipe: Recipe, clean: Columns, noisy: bytes, schema: Any) -> float
     Where a probability is wanted the rule says how often its class is observed, not 0 or 1.
     """
     metric = metric_of(recipe)
-    truth = read_answers(noisy, "answer.csv", schema, None).columns
+    truth = read_answers(noisy, "answer.csv", schema, metric.kind.extra_truth).columns
     predicted = dict(clean)
     if metric.kind.name in ("probability", "score", "probabilities"):
         names = list(clean)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     OutcomeKind,
@@ -21,7 +22,6 @@ from sandmle.factory.family import (
     SideTable,
     Solution,
     Split,
-    TableFamily,
     Variable,
     quantity,
     spell,
@@ -67,7 +67,7 @@ class GeoJoinConfig(Record):
 
 
 @FAMILIES.register("geo_join")
-class GeoJoin(TableFamily[GeoJoinConfig]):
+class GeoJoin(FamilyOf[GeoJoinConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "geo_join"

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     Sample,
     Scale,
     Solution,
     Split,
-    TableFamily,
     Variable,
     binary,
     spell,
@@ -48,7 +48,7 @@ class GroupRelativeConfig(Record):
 
 
 @FAMILIES.register("group_relative")
-class GroupRelative(TableFamily[GroupRelativeConfig]):
+class GroupRelative(FamilyOf[GroupRelativeConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "group_relative"

@@ -11,12 +11,12 @@ import numpy as np
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     Sample,
     Solution,
     Split,
-    TableFamily,
     Variable,
     binary,
     spell,
@@ -48,7 +48,7 @@ class InteractionConfig(Record):
 
 
 @FAMILIES.register("interaction")
-class Interaction(TableFamily[InteractionConfig]):
+class Interaction(FamilyOf[InteractionConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "interaction"

@@ -13,12 +13,12 @@ import numpy as np
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     Sample,
     Solution,
     Split,
-    TableFamily,
     Variable,
     binary,
     spell,
@@ -54,7 +54,7 @@ class MnarConfig(Record):
 
 
 @FAMILIES.register("mnar")
-class Mnar(TableFamily[MnarConfig]):
+class Mnar(FamilyOf[MnarConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "mnar"

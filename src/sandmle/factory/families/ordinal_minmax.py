@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     OutcomeKind,
@@ -19,7 +20,6 @@ from sandmle.factory.family import (
     Scale,
     Solution,
     Split,
-    TableFamily,
     Variable,
     cuts_of,
     graded,
@@ -50,7 +50,7 @@ class OrdinalMinmaxConfig(Record):
 
 
 @FAMILIES.register("ordinal_minmax")
-class OrdinalMinmax(TableFamily[OrdinalMinmaxConfig]):
+class OrdinalMinmax(FamilyOf[OrdinalMinmaxConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "ordinal_minmax"

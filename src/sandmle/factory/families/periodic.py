@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     OutcomeKind,
@@ -19,7 +20,6 @@ from sandmle.factory.family import (
     Scale,
     Solution,
     Split,
-    TableFamily,
     Variable,
     quantity,
     spell,
@@ -67,7 +67,7 @@ class PeriodicConfig(Record):
 
 
 @FAMILIES.register("periodic")
-class Periodic(TableFamily[PeriodicConfig]):
+class Periodic(FamilyOf[PeriodicConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "periodic"

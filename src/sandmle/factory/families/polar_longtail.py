@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     OutcomeKind,
     Sample,
     Solution,
     Split,
-    TableFamily,
     Variable,
     cuts_of,
     spell,
@@ -53,7 +53,7 @@ class PolarConfig(Record):
 
 
 @FAMILIES.register("polar_longtail")
-class PolarLongtail(TableFamily[PolarConfig]):
+class PolarLongtail(FamilyOf[PolarConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "polar_longtail"

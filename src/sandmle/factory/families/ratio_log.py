@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     Sample,
     Solution,
     Split,
-    TableFamily,
     Variable,
     VariableKind,
     binary,
@@ -58,7 +58,7 @@ class RatioLogConfig(Record):
 
 
 @FAMILIES.register("ratio_log")
-class RatioLog(TableFamily[RatioLogConfig]):
+class RatioLog(FamilyOf[RatioLogConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "ratio_log"

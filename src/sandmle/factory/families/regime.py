@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     OutcomeKind,
@@ -19,7 +20,6 @@ from sandmle.factory.family import (
     Scale,
     Solution,
     Split,
-    TableFamily,
     Variable,
     quantity,
     spell,
@@ -53,7 +53,7 @@ class RegimeConfig(Record):
 
 
 @FAMILIES.register("regime")
-class Regime(TableFamily[RegimeConfig]):
+class Regime(FamilyOf[RegimeConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "regime"

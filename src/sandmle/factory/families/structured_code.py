@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     Sample,
     Scale,
     Solution,
     Split,
-    TableFamily,
     Variable,
     binary,
     spell,
@@ -58,7 +58,7 @@ class StructuredCodeConfig(Record):
 
 
 @FAMILIES.register("structured_code")
-class StructuredCode(TableFamily[StructuredCodeConfig]):
+class StructuredCode(FamilyOf[StructuredCodeConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "structured_code"

@@ -11,13 +11,13 @@ import numpy as np
 from sandmle.factory.family import (
     FAMILIES,
     METRICS_OF,
+    FamilyOf,
     Names,
     Outcome,
     OutcomeKind,
     Sample,
     Solution,
     Split,
-    TableFamily,
     Variable,
     spell,
 )
@@ -44,7 +44,7 @@ class UnitsOutliersConfig(Record):
 
 
 @FAMILIES.register("units_outliers")
-class UnitsOutliers(TableFamily[UnitsOutliersConfig]):
+class UnitsOutliers(FamilyOf[UnitsOutliersConfig]):
     """See the module's text."""
 
     name: ClassVar[str] = "units_outliers"

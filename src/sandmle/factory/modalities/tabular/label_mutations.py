@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle.factory.family import OutcomeKind, Split
-from sandmle.factory.modalities.tabular.mutations import (
+from sandmle.factory.mutation import (
     MUTATIONS,
     Draft,
     Setting,
-    TableMutation,
+    TaskMutation,
     write,
 )
 from sandmle.factory.story import AMOUNT_SPREAD, StoryColumn, StoryTarget
@@ -18,7 +18,7 @@ from sandmle.factory.story import AMOUNT_SPREAD, StoryColumn, StoryTarget
 _OFFSET = 2.5  # spreads by which a wrong quantity is off
 
 
-class Wrong(TableMutation):
+class Wrong(TaskMutation):
     """A mutation that makes training labels wrong in one way, which can be turned back.
 
     Classes move to the next one (the last to the first), quantities up by `_OFFSET` spreads.
@@ -166,6 +166,7 @@ class DoubleEntry(Wrong):
         """Return the lines that undo it."""
         return (
             f'same = [c for c in test.columns if c not in (ID, "{self.column.name}")]\n'
-            f'train = train.sort_values("{self.column.name}", kind="stable")'
-            '.drop_duplicates(same, keep="last")'
+            f'train = train.sort_values("{self.column.name}", kind="stable")\n'
+            "key = train[same].map(lambda v: v.tobytes() if hasattr(v, 'tobytes') else str(v))\n"
+            'train = train[~key.duplicated(keep="last")]'
         )

@@ -5,7 +5,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sandmle.factory.family import Split
-from sandmle.factory.modalities.tabular.mutations import (
+from sandmle.factory.mutation import (
     MUTATIONS,
     NUMERIC,
     ColumnMutation,

@@ -6,13 +6,13 @@ from typing import ClassVar, Self
 import numpy as np
 
 from sandmle.factory.family import Split
-from sandmle.factory.modalities.tabular.mutations import (
+from sandmle.factory.mutation import (
     MUTATIONS,
     NUMERIC,
     ColumnMutation,
     Draft,
     Setting,
-    TableMutation,
+    TaskMutation,
     edge,
     numbers,
     spelled,
@@ -156,7 +156,7 @@ class UnitMixup(ColumnMutation):
 
 
 @MUTATIONS.register("swapped_fields")
-class SwappedFields(TableMutation):
+class SwappedFields(TaskMutation):
     """Two columns were filled in the wrong order in some rows."""
 
     name: ClassVar[str] = "swapped_fields"
@@ -208,7 +208,7 @@ class SwappedFields(TableMutation):
 
 
 @MUTATIONS.register("recalibrated")
-class Recalibrated(TableMutation):
+class Recalibrated(TaskMutation):
     """Devices of a second type read higher or lower; all rows of the test are from that type."""
 
     name: ClassVar[str] = "recalibrated"

@@ -1,15 +1,18 @@
-"""The ladder of a table: what anybody would try first, and the reference.
+"""The ladder of a task: what anybody would try first, and the reference.
 
 Each rung is a whole program in plain pandas and scikit-learn that reads only `input/`:
-deterministic, one core, a few seconds. The generic ones see the table as it is; the reference
+deterministic, one core, a few seconds. The generic ones see the data as they are; the reference
 undoes the mutations, makes the family's features and learns from them.
 """
 
+import json
 import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from sandmle.factory.family import OutcomeKind, Solution
+from sandmle.factory.story import IN_LOGS
+from sandmle.factory.views import Column, loading, looking
 
 Rank = Literal["dummy", "generic", "reference"]
 
@@ -27,25 +30,36 @@ class Goal(NamedTuple):
     """What a script must know of its task.
 
     `form` is the kind of submission that the metric wants (`metrics/kinds.py`), `middle` whether
-    the median rather than the mean is the best constant.
+    the median rather than the mean is the best constant. `columns` are those that have to be loaded
+    or looked at, `look` is the source of what anybody makes of other tables, `shape` that of a
+    picture with a mask or boxes, and `most` how many boxes it may have.
     """
 
     id_column: str
-    target: str
+    targets: tuple[str, ...]
     outcome: OutcomeKind
     classes: tuple[str, ...]
     form: str
     middle: bool
+    columns: tuple[Column, ...] = ()
+    look: str = ""
+    shape: tuple[int, int] | None = None
+    most: int = 0
 
     @property
     def is_class(self) -> bool:
-        """Return whether the target is a class."""
-        return bool(self.classes)
+        """Return whether classes are learned: one a row, or whether each of several holds."""
+        return bool(self.classes) and self.outcome != "shares"
+
+    @property
+    def is_plain(self) -> bool:
+        """Return whether the columns of the tables are all there is."""
+        return not (self.columns or self.look)
 
     @property
     def in_logs(self) -> bool:
         """Return whether to learn the logarithm of the target."""
-        return self.outcome == "amount"
+        return self.outcome in IN_LOGS
 
 
 class Remedy(NamedTuple):
@@ -56,69 +70,87 @@ class Remedy(NamedTuple):
 
 
 def generic_rungs(goal: Goal) -> list[Script]:
-    """Return the dummy and the generic rungs."""
+    """Return the dummy and the generic rungs, the last of which picks among the others."""
     if goal.is_class:
-        dummy, zoo = 'DummyClassifier(strategy="prior")', _CLASSIFIERS
+        dummy, known = 'DummyClassifier(strategy="prior")', _CLASSIFIERS
     else:
         strategy = "median" if goal.middle else "mean"
-        dummy, zoo = f'DummyRegressor(strategy="{strategy}")', _REGRESSORS
-    rungs = [_rung(goal, 0, "dummy", [], dummy, "train[[ID]]", "test[[ID]]")]
-    return rungs + [
-        _rung(goal, order, name, [_PREPARE], f"make_pipeline(prepare, {_in_logs(goal, model)})")
-        for order, name, model in zoo
-    ]
+        dummy, known = f'DummyRegressor(strategy="{strategy}")', _REGRESSORS
+    # on the hundreds of columns that pictures and texts become, these are slow or never the best
+    zoo = [rung for rung in known if goal.is_plain or rung[1] not in ("boosting", "neighbours")]
+    models = {name: f"make_pipeline(prepare, {learner(goal, model)})" for _, name, model in zoo}
+    body = [generic_view(goal)]
+    bare = program(goal, [_data("train[[ID]]", "test[[ID]]"), _learn(learner(goal, dummy))], "")
+    rungs = [Script(0, "dummy", "dummy", bare + _predict(goal))]
+    for order, name, _ in zoo:
+        code = program(goal, [*body, _split(goal), _learn(models[name])])
+        rungs.append(Script(order, name, "generic", code + _predict(goal)))
+    lines = [f"    {models[name]}," for name in ("linear", "forest", "boosting") if name in models]
+    pick = ["\n".join(["models = [", *lines, "]"]), _split(goal), _PICK]
+    code = program(goal, [*body, *pick, _learn("models[scores.index(max(scores))]")])
+    return [*rungs, Script(60, "tuned", "generic", code + _predict(goal))]
 
 
-def tuned_rung(goal: Goal) -> Script:
-    """Return the rung that picks one of several models by cross-validation."""
-    zoo = _CLASSIFIERS if goal.is_class else _REGRESSORS
-    models = [model for _, name, model in zoo if name in ("linear", "forest", "boosting")]
-    lines = [f"    make_pipeline(prepare, {_in_logs(goal, model)})," for model in models]
-    body = [_PREPARE, "\n".join(["models = [", *lines, "]"]), _SPLIT, _PICK]
-    return Script(60, "tuned", "generic", _program(goal, body, "models[scores.index(max(scores))]"))
+def generic_view(goal: Goal) -> str:
+    """Return the source of `tidy` or `view`, and of what prepares its columns for a model."""
+    if goal.is_plain:
+        return f"{_TIDY}\n\n\n{_PREPARE}"
+    return f"{_TIDY}\n\n\n{looking(goal.columns, goal.look)}\n\n\n{_PREPARE}"
 
 
-def reference(
-    goal: Goal,
-    solution: Solution,
-    remedies: Sequence[Remedy],
-    numeric: Sequence[str],
-    name: str = "reference",
-) -> Script:
-    """Return the reference: `remedies` in the order in which the mutations were applied."""
+def reference(goal: Goal, opening: Sequence[str], solution: Solution, name: str) -> Script:
+    """Return the reference; `opening` undoes the mutations."""
+    solvers = _SOLVERS_CLASS if goal.is_class else _SOLVERS_NUMBER
+    body = [*opening, solution.features.strip(), _data("features(train)", "features(test)")]
+    code = program(goal, [*body, _learn(learner(goal, solvers[solution.model]))])
+    return Script(90, name, "reference", code + _predict(goal))
+
+
+def opening(remedies: Sequence[Remedy], solution: Solution, numeric: Sequence[str]) -> list[str]:
+    """Return what a reference does first; `remedies` in the order of the mutations."""
     undone = [f"# {remedy.recovery}\n{remedy.code}" for remedy in reversed(remedies)]
     if solution.before:
         undone.append(solution.before.strip())
-    body = [*undone, _GAPS.format(columns=list(numeric)), solution.features.strip()]
-    solvers = _SOLVERS_CLASS if goal.is_class else _SOLVERS_NUMBER
-    split = "X, X_test, y = features(train), features(test), train[TARGET]"
-    code = _program(goal, [*body, split], _in_logs(goal, solvers[solution.model]))
-    return Script(90, name, "reference", code)
+    return [*undone, _GAPS.format(columns=list(numeric))] if numeric else undone
 
 
-def _rung(goal: Goal, order: int, name: str, body: Sequence[str], model: str, *data: str) -> Script:
-    """Return a rung that learns from the tidied frames, or from those given."""
-    split = f"X, X_test, y = {', '.join(data)}, train[TARGET]" if data else _SPLIT
-    kind: Rank = "generic" if order else "dummy"
-    return Script(order, name, kind, _program(goal, [*body, split], model))
-
-
-def _program(goal: Goal, body: Sequence[str], model: str) -> str:
-    """Assemble a program from what comes between reading and learning."""
-    text = "\n\n".join([*body, f"clf = {model}"])
+def program(goal: Goal, body: Sequence[str], load: str | None = None) -> str:
+    """Assemble a program up to its submission; `load` in the place of loading every column."""
+    if load is None:
+        load = loading(goal.columns) if goal.columns else ""
+    text = "\n\n".join(part for part in (load, *body) if part)
+    target = json.dumps(goal.targets[0] if len(goal.targets) == 1 else list(goal.targets))
     return f"""\
-import numpy as np
-import pandas as pd
 {_imports(text)}
 
-ID, TARGET = "{goal.id_column}", "{goal.target}"
+ID, TARGET = "{goal.id_column}", {target}
 train = pd.read_csv("input/train.csv", dtype={{ID: str}})
 test = pd.read_csv("input/test.csv", dtype={{ID: str}})
 
 {text}
-clf.fit(X, y)
-{_predict(goal)}
 """
+
+
+def learner(goal: Goal, model: str) -> str:
+    """Return a model as this target needs it."""
+    if goal.outcome == "tags":
+        return f"OneVsRestClassifier({model})"
+    if goal.outcome == "shares":
+        return f"MultiOutputRegressor({model})"
+    return _in_logs(goal, model)
+
+
+def _split(goal: Goal) -> str:
+    view = "tidy" if goal.is_plain else "view"
+    return _data(f"{view}(train)", f"{view}(test)")
+
+
+def _data(train: str, test: str) -> str:
+    return f"X, X_test, y = {train}, {test}, train[TARGET]"
+
+
+def _learn(model: str) -> str:
+    return f"clf = {model}\nclf.fit(X, y)"
 
 
 def _predict(goal: Goal) -> str:
@@ -130,13 +162,21 @@ def _predict(goal: Goal) -> str:
             "prediction = pd.DataFrame(clf.predict_proba(X_test), columns=clf.classes_)"
         ),
         "number": "prediction = pd.DataFrame({TARGET: clf.predict(X_test)})",
+        "ranking": "prediction = pd.DataFrame({TARGET: clf.predict(X_test)})",
         "nonnegative": "prediction = pd.DataFrame({TARGET: clf.predict(X_test).clip(0)})",
+        "columns": "prediction = pd.DataFrame(clf.predict_proba(X_test), columns=TARGET)",
+        "shares": (
+            "shares = clf.predict(X_test).clip(0.001)\n"
+            "shares /= shares.sum(axis=1, keepdims=True)\n"
+            "prediction = pd.DataFrame(shares, columns=TARGET)"
+        ),
     }
-    return (
-        f"{lines[goal.form]}\n"
-        "prediction.insert(0, ID, test[ID])\n"
-        'prediction.to_csv("submission.csv", index=False, float_format="%.6g")'
-    )
+    return f"{lines[goal.form]}\n{WRITE}\n"
+
+
+WRITE = """\
+prediction.insert(0, ID, test[ID])
+prediction.to_csv("submission.csv", index=False, float_format="%.6g")"""
 
 
 def _in_logs(goal: Goal, model: str) -> str:
@@ -164,6 +204,13 @@ _HOMES = {
     "Ridge": "sklearn.linear_model",
     "RidgeCV": "sklearn.linear_model",
     "GridSearchCV": "sklearn.model_selection",
+    "cross_val_predict": "sklearn.model_selection",
+    "TfidfVectorizer": "sklearn.feature_extraction.text",
+    "CountVectorizer": "sklearn.feature_extraction.text",
+    "KMeans": "sklearn.cluster",
+    "PCA": "sklearn.decomposition",
+    "TruncatedSVD": "sklearn.decomposition",
+    "MultiOutputRegressor": "sklearn.multioutput",
     "cross_val_score": "sklearn.model_selection",
     "OneVsRestClassifier": "sklearn.multiclass",
     "KNeighborsClassifier": "sklearn.neighbors",
@@ -177,32 +224,43 @@ _HOMES = {
 
 
 def _imports(code: str) -> str:
-    """Return the import lines for the names of scikit-learn that some code uses."""
+    """Return the import lines for the names and modules that some code uses."""
     homes: dict[str, list[str]] = {}
     for name in sorted(_HOMES):
         if re.search(rf"\b{name}\b", code):
             homes.setdefault(_HOMES[name], []).append(name)
-    return "\n".join(f"from {home} import {', '.join(homes[home])}" for home in sorted(homes))
+    own = [f"import {name}" for name in _OWN if re.search(rf"\b{name}\.", code)]
+    others = [line for name, line in _OTHERS.items() if re.search(rf"\b{name}\.", code)]
+    others += [f"from {home} import {', '.join(homes[home])}" for home in sorted(homes)]
+    lines = [*own, *[""] * bool(own), "import numpy as np", "import pandas as pd", *others]
+    return "\n".join(lines)
 
 
-_SPLIT = "X, X_test, y = tidy(train), tidy(test), train[TARGET]"
+# modules that some features need, of Python itself and others
+_OWN = ("itertools", "json", "math", "re", "wave")
+_OTHERS = {
+    "Image": "from PIL import Image",
+    "ndimage": "from scipy import ndimage",
+    "signal": "from scipy import signal",
+    "sparse": "from scipy import sparse",
+}
+
 _PICK = """\
 scores = [cross_val_score(model, X, y, cv=3).mean() for model in models]
 print("cross-validation:", [round(score, 3) for score in scores])"""
 
-_PREPARE = '''\
+_TIDY = '''\
 def tidy(frame):
     """Numbers where most cells are numbers, days where they are dates, words otherwise."""
-    frame = frame.drop(columns=[ID, TARGET], errors="ignore").copy()
+    frame = frame[[name for name in test.columns if name in frame and name != ID]].copy()
     for name in frame.select_dtypes(exclude="number"):
         number = pd.to_numeric(train[name], errors="coerce")
         if number.notna().mean() > 0.5:
             frame[name] = pd.to_numeric(frame[name], errors="coerce")
         elif train[name].astype(str).str.match(r"\\d{4}-\\d\\d-\\d\\d").all():
             frame[name] = (pd.to_datetime(frame[name]) - pd.Timestamp("2023-01-01")).dt.days
-    return frame
-
-
+    return frame'''
+_PREPARE = """\
 numeric = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
 words = OneHotEncoder(handle_unknown="ignore", max_categories=20, sparse_output=False)
 prepare = ColumnTransformer(
@@ -210,7 +268,7 @@ prepare = ColumnTransformer(
         ("numeric", numeric, make_column_selector(dtype_include="number")),
         ("words", words, make_column_selector(dtype_exclude="number")),
     ]
-)'''
+)"""
 
 _GAPS = """\
 # what is still not a number is a gap
@@ -245,9 +303,12 @@ _SOLVERS_CLASS = {
     'LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)), '
     '{"estimator__C": [0.05, 0.15, 0.5, 2]}, cv=4, scoring="neg_log_loss"))',
     "trees": "ExtraTreesClassifier(200, min_samples_leaf=2, random_state=0)",
+    "kernel": "make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(C=3), ensemble=False))",
 }
 _SOLVERS_NUMBER = {
     "linear": "make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 3, 13)))",
     "sparse": "make_pipeline(StandardScaler(), LassoCV(cv=4, max_iter=5000))",
     "trees": "ExtraTreesRegressor(200, min_samples_leaf=2, random_state=0)",
+    "kernel": "make_pipeline(StandardScaler(), TransformedTargetRegressor(SVR(C=3), "
+    "transformer=StandardScaler()))",
 }

@@ -1,19 +1,19 @@
-"""Mutations of tables: systematic faults of the data, each with the lines that undo it.
+"""Mutations: systematic faults of the data, each with the lines that undo it.
 
 A mutation is a frozen record: which columns, how much. It changes the cells of a draft and gives
-the remedy as source that works on the frames `train` and `test`. What is left after all remedies
-and is still not a number in a numeric column is a gap.
+the remedy as source that works on the frames `train` and `test`, in which pictures and sounds are
+loaded. What is left after all remedies and is still not a number in a numeric column is a gap.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sandmle.factory.family import Split
+from sandmle.factory.family import Cells, Split
 from sandmle.factory.skin import Skin
 from sandmle.factory.story import Story, StoryColumn
 from sandmle.registry import Registry
@@ -26,10 +26,15 @@ _EDGE = 4.5  # spreads within which every value of a column lies, nearly
 
 @dataclass
 class Draft:
-    """A table that is being made: cells by column, and the abstract target as observed."""
+    """Rows that are being made: cells by column, and the abstract target as observed.
 
-    cells: dict[str, list[str]]
+    A cell is text, or what will be a file: a picture, a list of them, a `Sound`, a document.
+    `tables` are those of the sample; replace what is in them, never change it in place.
+    """
+
+    cells: dict[str, list[Any]]
     observed: NDArray[Any]
+    tables: dict[str, dict[str, Cells]] = field(default_factory=dict)
 
     @property
     def n(self) -> int:
@@ -63,7 +68,7 @@ class Setting(NamedTuple):
         return round(low + (high - low) * (self.level - 1) / 4, 3)
 
 
-class TableMutation(Record):
+class TaskMutation(Record):
     """One mutation of one task. A class is registered under `name`; `sort` is what it works on."""
 
     name: ClassVar[str]
@@ -103,7 +108,7 @@ class TableMutation(Record):
         ...
 
 
-class ColumnMutation(TableMutation):
+class ColumnMutation(TaskMutation):
     """A mutation of a share of the cells of one column."""
 
     column: str
@@ -115,25 +120,26 @@ class ColumnMutation(TableMutation):
         return (self.column,)
 
 
-MUTATIONS: Registry[type[TableMutation]] = Registry(
+MUTATIONS: Registry[type[TaskMutation]] = Registry(
     "mutation",
     builtins=(
         "sandmle.factory.modalities.tabular.value_mutations",
         "sandmle.factory.modalities.tabular.text_mutations",
         "sandmle.factory.modalities.tabular.label_mutations",
+        "sandmle.factory.modalities.image.mutations",
     ),
-    group="sandmle.mutations.tabular",
+    group="sandmle.mutations",
 )
 
 
 def draw_mutations(
     rng: np.random.Generator, setting: Setting, names: Iterable[str], forced: Iterable[str], n: int
-) -> tuple[TableMutation, ...]:
+) -> tuple[TaskMutation, ...]:
     """Draw `n` mutations, forced ones first; fewer if no more apply. At most one is of labels."""
     forced = tuple(forced)
     others = [name for name in names if name not in forced]
     order = [*forced, *(others[i] for i in rng.permutation(len(others)))]
-    drawn: list[TableMutation] = []
+    drawn: list[TaskMutation] = []
     for name in order:
         sort = MUTATIONS.get(name)
         if len(drawn) == n:

@@ -1,0 +1,1 @@
+"""Pictures: what families draw them with, and what mutations do to them."""
