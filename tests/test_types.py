@@ -34,6 +34,10 @@ def test_records_are_frozen_and_closed() -> None:
         {"name": "y", "kind": "labels", "choices": ("a",)},
         {"name": "", "kind": "number"},
         {"name": "y", "kind": "image"},
+        {"name": "y", "kind": "boxes"},
+        {"name": "y", "kind": "mask"},
+        {"name": "y", "kind": "mask", "shape": (0, 4)},
+        {"name": "y", "kind": "mask", "shape": (4, 10_000)},
     ],
 )
 def test_columns_are_complete(fields: dict[str, object]) -> None:

@@ -23,6 +23,7 @@ GradeStatus = Literal["ok", "missing", "invalid", "grader_error"]
 ExecStatus = Literal["ok", "error", "timeout", "oom", "killed", "infra"]
 RewardMode = Literal["cumulative", "exclusive", "continuous"]
 Feedback = Literal["none", "validity", "score"]
+Side = Annotated[int, Field(ge=1, le=4096)]  # pixels
 StopReason = Literal[
     "submitted",
     "max_turns",
@@ -170,22 +171,26 @@ class Column(Record):
 
     `label`: one of `choices`, as text. `number`: finite, within `minimum` and `maximum` (inclusive,
     None is unbounded). `labels`: at most `max_items` different labels, best first, separated by
-    blanks; any text if `choices` is None.
+    blanks; any text if `choices` is None. `mask`: runs of pixels of a picture of `shape` (height,
+    width). `boxes`: at most `max_items`, of five numbers each. `text`: anything, also nothing.
     """
 
     name: str = Field(min_length=1)
-    kind: Literal["label", "number", "labels"]
+    kind: Literal["label", "number", "labels", "mask", "boxes", "text"]
     choices: tuple[str, ...] | None = None
     minimum: float | None = None
     maximum: float | None = None
     max_items: int | None = Field(default=None, ge=1)
+    shape: tuple[Side, Side] | None = None
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
         if self.kind == "label" and not self.choices:
             raise ValueError(f"column {self.name!r}: a label column needs its choices")
-        if self.kind == "labels" and self.max_items is None:
-            raise ValueError(f"column {self.name!r}: a labels column needs max_items")
+        if self.kind in ("labels", "boxes") and self.max_items is None:
+            raise ValueError(f"column {self.name!r}: a {self.kind} column needs max_items")
+        if self.kind == "mask" and self.shape is None:
+            raise ValueError(f"column {self.name!r}: a mask column needs the shape of the picture")
         if self.choices is not None and len(set(self.choices)) != len(self.choices):
             raise ValueError(f"column {self.name!r}: a choice is listed twice")
         if self.choices is not None and "" in self.choices:
@@ -196,7 +201,7 @@ class Column(Record):
 class SubmissionSchema(Record):
     """What a valid submission looks like; `id_column` is None only for imported tasks.
 
-    `row_sum`: the number columns of each row add up to it (class probabilities).
+    `row_sum`: the number columns of each row add up to it (class probabilities, shares).
     """
 
     id_column: str | None

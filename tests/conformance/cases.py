@@ -5,9 +5,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sandmle.metrics.registry import Metric
+from sandmle.tasks.submission import encode_mask
 from sandmle.types import SubmissionSchema
 
 CLASSES = ("0", "1", "2")
+SHAPE = (12, 9)
+MOST_BOXES = 6
 
 
 class Case(NamedTuple):
@@ -30,8 +33,8 @@ def make_case(metric: Metric, seed: int, n: int) -> Case:
     ids = [f"r{i}" for i in rng.permutation(10 * n)[:n]]
     build = _BUILDERS[metric.kind.name]
     target, extra, guess, perfect = build(rng, n)
-    classes = tuple(target) if metric.kind.name == "probabilities" else CLASSES
-    schema = metric.schema("id", "target", classes, n)
+    classes = tuple(target) if metric.kind.several else CLASSES
+    schema = metric.schema("id", "target", classes, n, shape=SHAPE, max_items=MOST_BOXES)
     return Case(
         schema=schema,
         answers={"id": ids, **target, **extra},
@@ -103,6 +106,70 @@ def _lists(rng: np.random.Generator, n: int):
     return {"target": truth}, {}, {"target": guess}, {"target": truth}
 
 
+def _masks(rng: np.random.Generator, n: int):
+    def rectangle() -> np.ndarray:
+        top, left = rng.integers(0, SHAPE)
+        mask = np.zeros(SHAPE, dtype=bool)
+        mask[top : top + 5, left : left + 5] = True
+        return mask
+
+    truth = [rectangle() for _ in range(n)]
+    truth[0][:] = False  # a picture without the thing, and one that is full of it
+    truth[1][:] = True
+    guess = [m ^ (rng.random(SHAPE) < rng.choice([0, 0.05, 0.5])) for m in rng.permutation(truth)]
+    truth_text, guess_text = ([encode_mask(mask) for mask in masks] for masks in (truth, guess))
+    return {"target": truth_text}, {}, {"target": guess_text}, {"target": truth_text}
+
+
+def _boxes(rng: np.random.Generator, n: int):
+    """Boxes of different rows do not overlap, those of a row often do; confidences tie."""
+
+    def cell(boxes: np.ndarray) -> str:
+        confidence = rng.integers(0, 5, len(boxes)) / 4
+        rows = np.column_stack([confidence, boxes])
+        return " ".join(repr(float(value)) for value in rows.ravel())
+
+    truth, guess = [], []
+    for i in range(n):
+        k = int(rng.integers(0, 4)) if i else 2
+        boxes = np.column_stack(
+            [100 * i + rng.uniform(0, 20, k), rng.uniform(0, 20, k), rng.uniform(8, 20, (k, 2))]
+        )
+        more = np.repeat(boxes, rng.integers(0, 3, k), axis=0)
+        moved = more + rng.uniform(-4, 4, more.shape)
+        truth.append(cell(boxes))
+        guess.append(cell(rng.permutation(moved)))
+    return {"target": truth}, {}, {"target": guess}, {"target": truth}
+
+
+def _texts(rng: np.random.Generator, n: int):
+    words = np.array(["red", "Door", "late", "Émile", "of"])
+    truth = [" ".join([*rng.choice(words, 3), f"n{i}"]) if i else "" for i in range(n)]
+    guess = [
+        text if rng.random() < 0.3 else "  ".join(rng.permutation([*text.upper().split(), "red"]))
+        for text in truth
+    ]
+    return {"target": truth}, {}, {"target": guess}, {"target": truth}
+
+
+def _tags(rng: np.random.Generator, n: int):
+    names = ("wet", "torn", "old")
+    truth = {name: [str(i) for i in _spread(rng, n, 2)] for name in names}
+    guess = {name: _text(rng.random(n).round(1)) for name in names}
+    return truth, {}, guess, truth
+
+
+def _shares(rng: np.random.Generator, n: int):
+    names = ("sand", "silt", "clay")
+    truth = rng.dirichlet(np.full(3, 0.5), n)
+    truth[0] = (0, 1, 0)
+    guess = rng.dirichlet(np.ones(3), n).round(3)
+    spelled_truth, spelled_guess = (
+        {name: _text(table[:, i]) for i, name in enumerate(names)} for table in (truth, guess)
+    )
+    return spelled_truth, {}, spelled_guess, spelled_truth
+
+
 _BUILDERS = {
     "label": _labels,
     "number": _numbers,
@@ -112,4 +179,9 @@ _BUILDERS = {
     "probabilities": _probabilities,
     "ranking": _ranking,
     "lists": _lists,
+    "masks": _masks,
+    "boxes": _boxes,
+    "texts": _texts,
+    "columns": _tags,
+    "shares": _shares,
 }

@@ -1,6 +1,7 @@
 """Laws for every registered family and every level of it; none is named here."""
 
 import json
+import pickle
 import re
 
 import numpy as np
@@ -19,7 +20,7 @@ from sandmle.factory.build import (
     mutations,
     sort_of,
 )
-from sandmle.factory.family import FAMILIES, LEVELS, METRICS_OF, Family
+from sandmle.factory.family import FAMILIES, LEVELS, METRICS_OF, Family, Variable
 from sandmle.factory.mix import Mix, Stratum, stratum
 from sandmle.factory.mutation import MUTATIONS
 from sandmle.factory.plan import N_MUTATIONS, plan, spec_of
@@ -33,6 +34,19 @@ from sandmle.tasks.folder import open_task
 from sandmle.tasks.submission import read_table
 from sandmle.types import Limits
 
+# what a task may be called by its kind of target
+TASK_TYPES: dict[str, set[str]] = {
+    **dict.fromkeys(("binary", "ordinal", "classes"), {"classification"}),
+    **dict.fromkeys(("number", "amount", "count"), {"regression"}),
+    "link": {"link_prediction"},
+    "forecast": {"forecasting"},
+    "relevance": {"ranking"},
+    "tags": {"multilabel"},
+    "shares": {"soft_labels"},
+    "mask": {"segmentation"},
+    "boxes": {"object_detection"},
+    "span": {"extraction"},
+}
 every_family = pytest.mark.parametrize("name", FAMILIES.names())
 
 
@@ -63,10 +77,7 @@ def test_parameters_and_seed_determine_every_sample(name: str) -> None:
         second = again.sample(np.random.default_rng(3), 40, "train")
         assert again.rule() == one.rule()
         assert again.variables() == one.variables()
-        for key in first.features:
-            np.testing.assert_array_equal(first.features[key], second.features[key])
-        assert np.array_equal(first.observed, second.observed)
-        assert np.array_equal(first.clean, second.clean)
+        assert pickle.dumps(first) == pickle.dumps(second)
 
 
 def check_values(one: Family, n: int) -> None:
@@ -93,25 +104,74 @@ def check_values(one: Family, n: int) -> None:
             assert values.max() < 3 * 366 * 24 * 60
         elif variable.kind == "code":
             assert all(re.fullmatch(r"[A-Z0-9./-]{3,20}", value) for value in values)
-        else:
+        elif variable.kind in ("latitude", "longitude"):
             assert np.abs(values).max() < {"latitude": 90, "longitude": 180}[variable.kind]
+        else:
+            check_large_values(variable, values)
+
+
+def check_large_values(variable: Variable, values) -> None:
+    """Look at what is more than a number or a word."""
+    if variable.kind in ("image", "frames"):
+        pictures = [p for v in values for p in (v if variable.kind == "frames" else [v])]
+        assert {(p.shape, p.dtype) for p in pictures} == {(pictures[0].shape, np.dtype(np.uint8))}
+        assert all(side % 8 == 0 and side <= 96 for side in pictures[0].shape[:2])
+        assert min(p.std() for p in pictures) > 2
+    elif variable.kind == "audio":
+        assert len({len(sound.samples) for sound in values}) == 1
+        assert all(4000 <= sound.rate <= 16000 for sound in values)
+        assert all(np.abs(sound.samples).max() <= 1.5 for sound in values)
+    elif variable.kind in ("note", "document"):
+        assert 1 <= variable.size <= 14
+        nouns = {int(k) for text in values for k in re.findall(r"<(\d+)>", text)}
+        assert nouns <= set(range(variable.size))
+        assert len(set(values)) > 0.95 * len(values)
+    elif variable.kind == "series":
+        assert values.ndim == 2
+        assert np.isfinite(values).all()
+        assert np.abs(values).max() < 5
+    elif variable.kind == "plan":
+        assert set(np.unique(values)) == {0, 1}
+    else:
+        assert variable.kind in ("node", "query")
+        assert values.min() >= 0
+        if variable.kind == "query":
+            starts = np.flatnonzero(np.diff(values, prepend=-1))
+            assert (values[starts] == np.arange(len(starts))).all(), "numbered from 0, contiguous"
 
 
 @every_family
 def test_samples_have_the_promised_columns_and_values(name: str) -> None:
     for one in members(name):
-        check_values(one, 1000)
+        check_values(one, min(1000, one.n_test))
 
 
 @every_family
 def test_targets_are_neither_rare_nor_free_of_noise(name: str) -> None:
     for one in members(name):
         outcome = one.outcome()
-        sample = one.sample(np.random.default_rng(1), 4000, "train")
-        if outcome.size:
-            assert outcome.size == 2 if outcome.kind == "binary" else 3 <= outcome.size <= 5
+        n = 4000 if FAMILIES.get(name).n_test == 1000 else 600
+        sample = one.sample(np.random.default_rng(1), n, "train")
+        if outcome.kind in ("tags", "shares"):
             for values in (sample.clean, sample.observed):
-                shares = np.bincount(values, minlength=outcome.size) / 4000
+                assert values.shape == (n, outcome.size)
+                assert 0.04 < values.mean(axis=0).min()
+                assert values.mean(axis=0).max() < 0.9
+            if outcome.kind == "shares":
+                np.testing.assert_allclose(sample.clean.sum(axis=1), 1)
+            assert 0 < np.abs(sample.clean - sample.observed).mean() < 0.3
+        elif outcome.kind in ("mask", "boxes", "span"):
+            differ = [str(a) != str(b) for a, b in zip(sample.clean, sample.observed, strict=True)]
+            assert 0 < np.mean(differ)
+        elif outcome.kind in ("count", "relevance"):
+            assert sample.clean.min() >= 0
+            assert 0.2 < sample.clean.std()
+            assert 0 < np.mean(sample.clean != sample.observed) < 0.6
+        elif outcome.size:
+            two = outcome.kind in ("binary", "link")
+            assert outcome.size == 2 if two else 3 <= outcome.size <= 5
+            for values in (sample.clean, sample.observed):
+                shares = np.bincount(values, minlength=outcome.size) / n
                 assert len(shares) == outcome.size
                 assert shares.min() > 0.04
             assert 0 < np.mean(sample.clean != sample.observed) < 0.4
@@ -138,8 +198,9 @@ def test_metrics_and_mutations_are_those_that_there_are(name: str) -> None:
     assert set(sort.mutations) <= set(MUTATIONS.names())
     low, high = sort.n_train
     assert 50 <= low <= high <= 200
-    regression = set(sort.outcomes) <= {"number", "amount"}
-    assert sort.task_type == ("regression" if regression else "classification")
+    assert {sort.task_type} <= set.union(*(TASK_TYPES[kind] for kind in sort.outcomes))
+    assert sort.n_test >= 60
+    assert sort.n_pool >= 60
 
 
 @every_family
@@ -197,16 +258,23 @@ def test_train_and_test_share_no_row_no_id_and_no_group(name: str) -> None:
     for recipe in recipes(name):
         tables = draw(recipe, (5, 0, 0), 150, 300)
         train, test = read_table(tables.train), read_table(tables.test)
-        assert train.header[:-1] == test.header
+        assert train.header == [*test.header, *recipe.story.target.columns]
         assert [c.name for c in columns_of(recipe)] == test.header[1:]
-        seen = {tuple(row[1:-1]) for row in train.rows}
-        assert not seen & {tuple(row[1:]) for row in test.rows}
+        kinds = {column.name: column.kind for column in columns_of(recipe)}
+        first, second = (
+            {tuple(view.content(name) for name in view.names)}
+            for view in (
+                View.of(content, tables, recipe.story.id_column, recipe.story.target.columns, kinds)
+                for content in (tables.train, tables.test)
+            )
+        )
+        assert not first & second
         ids = [row[0] for row in (*train.rows, *test.rows)]
         assert len(set(ids)) == 450
         for table in (tables.answer, tables.noisy, tables.sample_submission):
             assert [row[0] for row in test.rows] == [row[0] for row in read_table(table).rows]
         for column in columns_of(recipe):
-            if column.kind == "group":
+            if column.kind in ("group", "node", "query"):
                 assert not set(train.column(column.name)) & set(test.column(column.name))
 
 

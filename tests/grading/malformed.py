@@ -5,7 +5,7 @@ The faults come from field reports of graders (see `test_field_reports.py`) and 
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sandmle.tasks.submission import MAX_BYTES
 
@@ -14,12 +14,13 @@ Fault = Callable[[Rows], bytes]
 
 
 class Sort(NamedTuple):
-    """A kind of submission: metric, answers, a good submission, classes."""
+    """A kind of submission: metric, answers, a good submission, classes, form of a cell."""
 
     metric: str
     answers: str
     good: str
     classes: tuple[str, ...] = ()
+    form: dict[str, Any] = {}
 
 
 SORTS = {
@@ -54,6 +55,35 @@ SORTS = {
         "map",
         "id,label\n007,cat\n010,dog\na-3,owl\nb 4,cat dog\n",
         "id,label\n007,cat dog\n010,dog\na-3,cat owl\nb 4,dog\n",
+        ("cat", "dog", "owl"),
+    ),
+    "masks": Sort(
+        "dice",
+        "id,label\n007,1 3\n010,\na-3,2 3 9 1\nb 4,12 1\n",
+        "id,label\n007,1 2 3 1\n010,\na-3,  1 4  9 1 \nb 4,\n",
+        form={"shape": (3, 4)},
+    ),
+    "boxes": Sort(
+        "ap50",
+        "id,label\n007,1 0 0 9.5 9\n010,\na-3,1 0 0 8 8 1 9 9 4 4\nb 4,0 -1 5 3 3\n",
+        "id,label\n007,0.9 1 0 9 9\n010,\na-3,0 0 0 8 8  1.0000001 9 9 4 4 \nb 4,\n",
+        form={"max_items": 2},
+    ),
+    "texts": Sort(
+        "word_jaccard",
+        "id,label\n007,too late\n010,\na-3,NA\nb 4,a door\n",
+        "id,label\n007,Late\n010,\na-3,none\nb 4,a  DOOR!\n",
+    ),
+    "columns": Sort(
+        "mean_roc_auc",
+        "id,cat,dog,owl\n007,1,1,0\n010,0,0,0\na-3,0,0,1\nb 4,1,0,0\n",
+        "id,cat,dog,owl\n007,0.7,0.9,0.1\n010,0.1,0.8,0.1\na-3,0,1,1\nb 4,0,0.3,0.3\n",
+        ("cat", "dog", "owl"),
+    ),
+    "shares": Sort(
+        "kl_divergence",
+        "id,cat,dog,owl\n007,0.5,0.5,0\n010,0,1,0\na-3,0.3334,0.3333,0.3333\nb 4,1,0,0\n",
+        "id,cat,dog,owl\n007,0.7,0.2,0.1\n010,0.1,0.8,0.1\na-3,0,0,1\nb 4,0.4,0.3,0.3\n",
         ("cat", "dog", "owl"),
     ),
 }
@@ -203,6 +233,43 @@ LISTS: dict[str, Fault] = {
     }.items()
 }  # fmt: skip
 
+MASKS: dict[str, Fault] = {
+    f"mask_{name}": cell(value)
+    for name, value in {
+        "odd": "1", "three": "1 2 5", "from_zero": "0 2", "no_length": "4 0", "minus_one": "-1",
+        "negative": "3 -1", "outside": "12 2", "far_outside": "999999999 999999999",
+        "overlap": "1 3 3 2", "unsorted": "5 1 1 1", "twice": "2 1 2 1", "word": "none",
+        "nan": "nan", "overflow": "1e999 1", "fraction": "1.0 2", "plus": "+1 2", "hex": "0x1 2",
+        "underscore": "1_0 2", "wide_digits": "１ ２", "superscript": "² 1", "commas": '"1,2"',
+        "tab": "1\t2", "newline": '"1\n2"', "hard_space": "1\xa02", "list": '"[1, 2]"',
+        "nested": "[" * 100_000, "digits": "1" * 100_000, "digits_of_ten": "0000000001 1",
+        "many": "1 1 " * 25_000, "blanks": " " * 100_000, "megabyte": "1" * 1_000_000,
+    }.items()
+}  # fmt: skip
+
+BOXES: dict[str, Fault] = {
+    f"box_{name}": cell(value)
+    for name, value in {
+        "four": "1 2 3 4", "nine": "1 2 3 4 5 1 2 3 4", "three_boxes": "1 2 3 4 5 " * 3,
+        "unsure": "1.1 2 3 4 5", "percent_scale": "90 2 3 4 5", "negative_chance": "-0.1 2 3 4 5",
+        "no_width": "1 2 3 0 5", "no_height": "1 2 3 4 0", "negative_width": "1 2 3 -4 5",
+        "nan": "1 nan 3 4 5", "inf": "1 2 inf 4 5", "overflow": "1 1e999 3 4 5",
+        "overflow_below": "1 2 3 4 -1e999", "far_away": "1 1e7 3 4 5", "word": "none",
+        "nan_chance": "nan 2 3 4 5", "label_first": "cat 1 2 3 4 5", "commas": '"1,2,3,4,5"',
+        "tab": "1\t2\t3\t4\t5", "list": '"[1, 2, 3, 4, 5]"', "percent": "90% 2 3 4 5",
+        "underscore": "1 1_0 3 4 5", "wide_digits": "１ 2 3 4 5", "nested": "[" * 100_000,
+        "digits": "1" * 100_000, "many": "1 1 1 1 1 " * 10_000, "megabyte": "1" * 1_000_000,
+    }.items()
+}  # fmt: skip
+
+TEXTS: dict[str, Fault] = {
+    f"text_{name}": cell(value)
+    for name, value in {
+        "long": "x" * 2001, "long_blank": " " * 2001, "long_lines": '"' + "a\n" * 1001 + '"',
+        "nested": "[" * 100_000, "megabyte": "word " * 200_000,
+    }.items()
+}  # fmt: skip
+
 SPECIAL: dict[str, dict[str, Fault]] = {
     "nonnegative": {"negative": cell("-0.5")},
     "probability": {
@@ -223,10 +290,19 @@ SPECIAL: dict[str, dict[str, Fault]] = {
     },
 }
 
+SPECIAL["shares"] = SPECIAL["probabilities"]
+SPECIAL["columns"] = {
+    name: SPECIAL["probabilities"][name] for name in ("negative", "above_one", "one_label_column")
+}
+
 VALUES = {
     "label": LABELS,
     "lists": LISTS,
+    "masks": MASKS,
+    "boxes": BOXES,
+    "texts": TEXTS,
     **dict.fromkeys(("number", "nonnegative", "probability", "probabilities"), NUMBERS),
+    **dict.fromkeys(("columns", "shares"), NUMBERS),
 }
 
 

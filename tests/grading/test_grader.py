@@ -166,7 +166,9 @@ def test_an_unknown_parameter_is_refused_at_once(small: Task) -> None:
         Grader(Task(small.root, small.card.model_copy(update={"metric": ref})))
 
 
-@pytest.mark.parametrize("metric", ["rmse", "roc_auc", "map"])
+@pytest.mark.parametrize(
+    "metric", ["rmse", "roc_auc", "map", "dice", "ap50", "exact_match", "kl_divergence"]
+)
 def test_a_schema_that_the_metric_cannot_score_is_refused(small: Task, metric: str) -> None:
     card = small.card.model_copy(update={"metric": MetricRef(name=metric)})
     direction = METRICS.get(metric).direction
@@ -186,6 +188,38 @@ def test_repeated_labels_among_the_answers_are_our_fault(tmp_path: Path) -> None
     task = build_task(tmp_path, "id,label\na,cat cat\n", "map", ("cat", "dog"))
     with pytest.raises(GradingError, match="'cat cat' is no answer"):
         Grader(task)
+
+
+@pytest.mark.parametrize(
+    ("metric", "answers", "message"),
+    [
+        ("dice", "id,label\na,5 0\n", "a cell of column 'label' holds the run '5 0'"),
+        ("ap50", "id,label\na,1 2 3\n", "a cell of column 'label' holds 3 numbers"),
+        ("exact_match", f"id,label\na,{'x' * 2001}\n", "a cell of column 'label' has 2,001"),
+    ],
+)
+def test_cells_of_answers_are_read_as_those_of_submissions(
+    tmp_path: Path, metric: str, answers: str, message: str
+) -> None:
+    schema = METRICS.get(metric).schema("id", "label", (), 1, shape=(4, 4), max_items=3)
+    with pytest.raises(GradingError, match=message):
+        Grader(build_task(tmp_path, answers, metric, schema=schema))
+
+
+@pytest.mark.parametrize(
+    ("metric", "answers", "message"),
+    [
+        ("mean_log_loss", "id,a,b\nx,1,0.5\n", "must be 0 or 1"),
+        ("kl_divergence", "id,a,b\nx,0.7,0.2\n", "add up to 1"),
+        ("kl_divergence", "id,a,b\nx,1.2,-0.2\n", "must not be negative"),
+    ],
+)
+def test_answers_that_make_no_sense_for_the_kind_are_our_fault(
+    tmp_path: Path, metric: str, answers: str, message: str
+) -> None:
+    grade = Grader(build_task(tmp_path, answers, metric, ("a", "b"))).grade(b"id,a,b\nx,0.7,0.3\n")
+    assert grade.status == "grader_error"
+    assert message in grade.reason
 
 
 def test_a_task_without_answers_is_told(small: Task) -> None:

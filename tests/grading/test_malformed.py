@@ -8,6 +8,7 @@ from conformance.test_metrics import load
 
 from grading.malformed import HARMLESS, SORTS, Sort, malformed
 from sandmle.grading.grader import Grader
+from sandmle.metrics.registry import METRICS
 from sandmle.tasks.folder import Task
 
 CASES = list(malformed())
@@ -20,7 +21,8 @@ def tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
 
 
 def make(folder: Path, name: str, sort: Sort) -> Task:
-    return build_task(folder, sort.answers, sort.metric, classes=sort.classes, task_id=name)
+    schema = METRICS.get(sort.metric).schema("id", "label", sort.classes, 4, **sort.form)
+    return build_task(folder, sort.answers, sort.metric, schema=schema, task_id=name)
 
 
 def test_there_are_enough() -> None:
@@ -86,6 +88,23 @@ REASONS = [
     ("probabilities", "row_sums_to_two", "add up to 2, not to 1"),
     ("lists", "list_too_many", "has more than 5 labels"),
     ("lists", "list_repeated", "names a label twice"),
+    ("masks", "mask_odd", "row 2 (line 3, id '010'), column 'label': value '1' holds 1 number;"),
+    ("masks", "mask_odd", "a run is two, start and length"),
+    ("masks", "mask_outside", "holds the run '12 2', which leaves the picture"),
+    ("masks", "mask_from_zero", "its pixels are 1 to 12"),
+    ("masks", "mask_no_length", "holds the run '4 0', which has no pixel"),
+    ("masks", "mask_overlap", "the run '3 2', which starts before the run before it ends"),
+    ("masks", "mask_fraction", "holds '1.0', not a whole number"),
+    ("masks", "mask_many", "has 100,000 characters, the limit is 39"),
+    ("masks", "mask_megabyte", "field larger than field limit"),
+    ("boxes", "box_four", "holds 4 numbers; a box is five, confidence x y width height"),
+    ("boxes", "box_three_boxes", "has more than 2 boxes"),
+    ("boxes", "box_nan", "holds 'nan', not a number of at most 1,000,000 in size"),
+    ("boxes", "box_unsure", "the box '1.1 2 3 4 5', whose confidence is outside [0, 1]"),
+    ("boxes", "box_no_height", "the box '1 2 3 4 0', whose size is not above 0"),
+    ("texts", "text_long", "has 2,001 characters, the limit is 2,000"),
+    ("columns", "above_one", "is outside [0, 1]"),
+    ("shares", "row_sums_to_two", "add up to 2, not to 1"),
 ]
 
 

@@ -11,13 +11,14 @@ import warnings
 
 import numpy as np
 import pytest
-from conformance.cases import csv_text, make_case
+from conformance.cases import SHAPE, csv_text, make_case
+from scipy.special import rel_entr
 from sklearn import metrics as sk
 
 from sandmle.errors import GradingError
 from sandmle.grading.grader import read_answers
 from sandmle.metrics.registry import METRICS
-from sandmle.tasks.submission import check
+from sandmle.tasks.submission import check, parse_mask
 
 CASES = 60
 
@@ -140,16 +141,102 @@ def mean_average_precision(relevant, predicted, k=5):
     return np.mean(values)
 
 
+def smape(y_true, y_pred):
+    rows = zip(y_true, y_pred, strict=True)
+    return np.mean([0 if a == b == 0 else abs(a - b) / ((a + b) / 2) for a, b in rows])
+
+
+def mean_roc_auc(y_true, y_pred):
+    return sk.roc_auc_score(y_true, y_pred, average="macro")
+
+
+def mean_log_loss(y_true, y_pred):
+    return np.mean([log_loss(y_true[:, i], y_pred[:, i]) for i in range(y_true.shape[1])])
+
+
+def kl_divergence(y_true, y_pred):
+    p, q = (table / table.sum(axis=1, keepdims=True) for table in (y_true, y_pred))
+    return np.mean(rel_entr(p, q.clip(1e-6)).sum(axis=1).clip(0))
+
+
+def painted(runs):
+    """Paint a mask pixel by pixel, on twice as much paper as the cases need."""
+    paper = np.zeros(2 * SHAPE[0] * SHAPE[1], dtype=bool)
+    for start, end in runs:
+        for pixel in range(start, end):
+            assert not paper[pixel]
+            paper[pixel] = True
+    return paper
+
+
+def dice(truth, predicted):
+    pairs = [(painted(a), painted(b)) for a, b in zip(truth, predicted, strict=True)]
+    return np.mean(
+        [2 * (a & b).sum() / (a.sum() + b.sum()) if (a | b).any() else 1 for a, b in pairs]
+    )
+
+
+def mean_iou(truth, predicted):
+    pairs = [(painted(a), painted(b)) for a, b in zip(truth, predicted, strict=True)]
+    return np.mean([(a & b).sum() / (a | b).sum() if (a | b).any() else 1 for a, b in pairs])
+
+
+def intersection_over_union(a, b):
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    both = max(width, 0) * max(height, 0)
+    return both / (a[2] * a[3] + b[2] * b[3] - both)
+
+
+def ap50(truth, predicted):
+    """Match anew for each distinct confidence, and take the mean over places of the true boxes."""
+    found = [tuple(box) for boxes in predicted for box in boxes]
+    total = sum(map(len, truth))
+    points = []
+    for threshold in {box[0] for box in found}:
+        hits = 0
+        for true, guesses in zip(truth, predicted, strict=True):
+            left = sorted(tuple(box[1:]) for box in true)
+            chosen = [box for box in guesses if box[0] >= threshold]
+            for guess in sorted(chosen, key=lambda box: (-box[0], *box[1:])):
+                best = max(left, key=lambda t: intersection_over_union(t, guess[1:]), default=None)
+                if best is not None and intersection_over_union(best, guess[1:]) >= 0.5:
+                    left.remove(best)
+                    hits += 1
+        points.append((hits, hits / sum(box[0] >= threshold for box in found)))
+    return np.mean([max([p for hits, p in points if hits > i], default=0) for i in range(total)])
+
+
+def word_jaccard(truth, predicted):
+    scores = []
+    for pair in zip(truth, predicted, strict=True):
+        first, second = ([w for w in text.lower().split() if w] for text in pair)
+        words = set(first + second)
+        scores.append(np.mean([w in first and w in second for w in words]) if words else 1)
+    return np.mean(scores)
+
+
+def exact_match(truth, predicted):
+    return np.mean(np.array(truth) == np.array(predicted))
+
+
 SECOND = {
     "accuracy": accuracy,
+    "ap50": ap50,
     "average_precision": average_precision,
     "balanced_accuracy": balanced_accuracy,
+    "dice": dice,
+    "exact_match": exact_match,
+    "kl_divergence": kl_divergence,
     "log_loss": log_loss,
     "log_loss_multiclass": log_loss_multiclass,
     "macro_f1": macro_f1,
     "mae": sk.mean_absolute_error,
     "map": mean_average_precision,
     "mcc": mcc,
+    "mean_iou": mean_iou,
+    "mean_log_loss": mean_log_loss,
+    "mean_roc_auc": mean_roc_auc,
     "micro_f1": micro_f1,
     "ndcg": ndcg,
     "quadratic_kappa": quadratic_kappa,
@@ -157,7 +244,9 @@ SECOND = {
     "rmse": rmse,
     "rmsle": rmsle,
     "roc_auc": roc_auc,
+    "smape": smape,
     "spearman": spearman,
+    "word_jaccard": word_jaccard,
 }
 
 
@@ -202,6 +291,16 @@ def floats(*values: float) -> np.ndarray:
     return np.array(values, dtype=float)
 
 
+def masks(*cells: str) -> list[np.ndarray]:
+    return [parse_mask(cell, (10, 10)) for cell in cells]
+
+
+def boxes(*rows: tuple[float, ...]) -> np.ndarray:
+    return np.array(rows, dtype=float).reshape(-1, 5)
+
+
+FIRST, OTHER = (0.1, 0, 0, 10, 10), (0.2, 50, 0, 10, 10)
+
 # name, arrays, value worked out by hand
 HAND_WORKED = [
     ("accuracy", (labels("aabb"), labels("abbb"), "ab"), 0.75),
@@ -231,6 +330,32 @@ HAND_WORKED = [
         1 / math.log2(3),
     ),
     ("map", ([("a",), ("a", "b")], [("b", "a"), ("a", "c", "b")]), (0.5 + (1 + 2 / 3) / 2) / 2),
+    ("smape", (floats(0, 1, 0), floats(0, 3, 5)), (0 + 1 + 2) / 3),
+    ("smape", (floats(0, 5e-324), floats(5e-324, 5e-324)), 1.0),
+    (
+        "mean_roc_auc",
+        (np.array([[0, 0], [1, 1], [1, 0]]), np.array([[0.1, 0.5], [0.2, 0.5], [0.3, 0.5]])),
+        (1 + 0.5) / 2,
+    ),
+    ("mean_log_loss", (np.array([[1, 1]]), np.array([[0.5, 0.25]])), 1.5 * math.log(2)),
+    ("mean_log_loss", (np.array([[1, 0]]), np.array([[0, 0]])), -math.log(1e-15) / 2),
+    ("kl_divergence", (np.array([[0.5, 0.5]]), np.array([[0.25, 0.75]])), math.log(4 / 3) / 2),
+    ("kl_divergence", (np.array([[1, 0]]), np.array([[0, 1]])), math.log(1e6)),
+    ("kl_divergence", (np.array([[0.4995, 0.4995]]), np.array([[0.5, 0.5]])), 0.0),
+    ("kl_divergence", (np.array([[1 - 1e-7, 1e-7]]), np.array([[1 - 1e-7, 1e-7]])), 0.0),
+    ("dice", (masks("1 4"), masks("3 4")), 0.5),
+    ("dice", (masks("1 2 5 2", "", "3 1", ""), masks("2 4", "", "", "3 1")), (0.5 + 1) / 4),
+    ("dice", (masks("1 2 3 2"), masks("1 4")), 1.0),
+    ("mean_iou", (masks("1 4"), masks("3 4")), 1 / 3),
+    ("mean_iou", (masks("1 100", "", "100 1"), masks("100 1", "", "1 100")), (1 + 0.02) / 3),
+    ("ap50", ([boxes(FIRST)], [boxes((0.5, 0, 0, 10, 5))]), 1.0),
+    ("ap50", ([boxes(FIRST)], [boxes((0.5, 0, 0, 10, 4.9))]), 0.0),
+    ("ap50", ([boxes(FIRST)], [boxes()]), 0.0),
+    ("ap50", ([boxes(FIRST), boxes()], [boxes(), boxes(FIRST)]), 0.0),
+    ("ap50", ([boxes(FIRST)], [boxes((0.9, 0, 0, 10, 9), (0.8, *FIRST[1:]))]), 1.0),
+    ("ap50", ([boxes(FIRST)], [boxes((0.9, 30, 0, 9, 9), (0.8, *FIRST[1:]))]), 0.5),
+    ("word_jaccard", (["a b c", "", "x", ""], ["B  d\tA", " ", "", "x"]), (0.5 + 1) / 4),
+    ("exact_match", (["a", "", "B", "c "], ["a", "", "b", "c"]), 0.5),
 ]
 
 
@@ -261,6 +386,9 @@ UNDEFINED = [
     ("ndcg", (floats(0, 0), floats(1, 2), labels("qq"))),
     ("ndcg", (floats(1, 1, 1), floats(1, 2, 3), labels("qqr"))),
     ("ndcg", (floats(-1, 1), floats(1, 2), labels("qq"))),
+    ("smape", (floats(-2, 1), floats(1, 1))),
+    ("mean_roc_auc", (np.array([[0, 1], [1, 1]]), np.array([[0.1, 0.2], [0.3, 0.4]]))),
+    ("ap50", ([boxes(), boxes()], [boxes(FIRST), boxes()])),
 ]
 
 
@@ -268,6 +396,41 @@ UNDEFINED = [
 def test_degenerate_truth_is_refused(name: str, arrays: tuple) -> None:
     with pytest.raises(GradingError):
         METRICS.get(name)(*arrays)
+
+
+def test_no_order_of_boxes_or_pictures_changes_their_score() -> None:
+    """Confidences, places and overlaps tie all the time here."""
+    rng, least = np.random.default_rng(0), np.array([0, 0, 0, 2, 2])
+    metric = METRICS.get("ap50")
+    for _ in range(200):
+        truth, guess = (
+            [rng.integers(0, 3, (rng.integers(1, 5), 5)) + least for _ in range(6)]
+            for _ in range(2)
+        )
+        score = metric(truth, guess)
+        assert score == pytest.approx(ap50(truth, guess), abs=1e-12)
+        order = rng.permutation(6)
+        turned = [[rng.permutation(boxes[i]) for i in order] for boxes in (truth, guess)]
+        assert metric(*turned) == score
+
+
+def test_a_confidence_that_all_boxes_share_makes_one_point_of_the_curve() -> None:
+    truth = [boxes(FIRST), boxes(OTHER)]
+    guess = [boxes((1, *FIRST[1:]), (1, 20, 20, 5, 5)), boxes()]
+    assert METRICS.get("ap50")(truth, guess) == 0.5 * 0.5
+
+
+def test_each_true_box_is_found_once_and_by_the_surest() -> None:
+    truth = [boxes(FIRST, (0, 1, 0, 10, 10))]
+    surest = (0.9, 1, 0, 10, 10)
+    twice = (0.8, 1, 0, 10, 10)  # takes the other one, which it overlaps less
+    again = (0.7, 1, 0, 10, 10)
+    assert METRICS.get("ap50")(truth, [boxes(surest, twice)]) == 1.0
+    assert METRICS.get("ap50")(truth, [boxes(surest, twice, again)]) == 1.0
+    assert METRICS.get("ap50")([truth[0][:1]], [boxes(surest, twice)]) == 1.0
+    assert METRICS.get("ap50")([truth[0][:1], boxes(OTHER)], [
+        boxes(surest, twice), boxes((0.5, *OTHER[1:])),
+    ]) == pytest.approx((1 + 2 / 3) / 2)  # fmt: skip
 
 
 def test_extreme_values_have_finite_scores() -> None:

@@ -1,6 +1,8 @@
 """What the checker accepts, and the arrays it gives; what it refuses is in tests/grading."""
 
 import contextlib
+import itertools
+import time
 
 import numpy as np
 import pytest
@@ -8,9 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandmle.tasks.submission import (
+    MAX_CELL,
     Invalid,
     check,
+    decode_mask,
+    encode_mask,
     label_speller,
+    parse_boxes,
+    parse_mask,
     parse_number,
     read_json_lines,
     read_table,
@@ -107,6 +114,89 @@ def test_a_hostile_number_takes_linear_time() -> None:
     """A quadratic pattern would take minutes here; the test would not end."""
     for cell in ("1" * 1_000_000 + "x", "." * 1_000_000, "1e" + "1" * 1_000_000 + "x"):
         assert np.isnan(parse_number(cell))
+
+
+CELL = {"name": "y", "choices": None, "minimum": None, "maximum": None, "max_items": 2,
+        "shape": (2, 3)}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "cells", "values"),
+    [
+        ("mask", ("1 2 4 3", "", " 6  1 "), [[[0, 2], [3, 6]], [], [[5, 6]]]),
+        ("mask", ("1 2 3 1", "2 2", "1 6"), [[[0, 2], [2, 3]], [[1, 3]], [[0, 6]]]),
+        ("boxes", ("", ".5 1 -2 3e0 4", "0 0 0 1 1  1 9 9 2 .5"),
+         [[], [[0.5, 1, -2, 3, 4]], [[0, 0, 0, 1, 1], [1, 9, 9, 2, 0.5]]]),
+        ("text", ("", "nan ", "x" * 2000), ["", "nan ", "x" * 2000]),
+    ],
+)  # fmt: skip
+def test_cells_with_a_form_of_their_own(kind: str, cells: tuple[str, ...], values: list) -> None:
+    schema = {**NUMBER, "columns": [{**CELL, "kind": kind}]}
+    data = to_csv({"id": ["c", "b", "a"], "y": cells[::-1]})
+    checked = check(data, schema, ["a", "b", "c"])["y"]
+    assert checked.shape == (3,)
+    assert [v if kind == "text" else v.tolist() for v in checked] == values
+    if kind != "text":
+        assert {v.dtype for v in checked} == {np.dtype(int if kind == "mask" else float)}
+        assert {v.shape[1] for v in checked} == {2 if kind == "mask" else 5}
+
+
+@given(st.data(), st.integers(1, 9), st.integers(1, 9))
+def test_a_mask_survives_being_written(data: st.DataObject, height: int, width: int) -> None:
+    pixels = data.draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
+    mask = np.array(pixels).reshape(height, width)
+    cell = encode_mask(mask)
+    painted = np.zeros((height, width), dtype=bool)
+    for start, end in parse_mask(cell, mask.shape):
+        for pixel in range(start, end):
+            painted[pixel % height, pixel // height] = True
+    assert (painted == mask).all()
+    assert (decode_mask(cell, mask.shape) == mask).all()
+    assert encode_mask(decode_mask(cell, mask.shape)) == cell
+
+
+def test_pixels_are_counted_down_the_columns() -> None:
+    mask = np.array([[False, True, False], [True, True, False]])
+    assert encode_mask(mask) == "2 3"
+    assert encode_mask(np.zeros((4, 4), dtype=bool)) == ""
+    with pytest.raises(Invalid, match="the mask holds 1 number"):
+        decode_mask("7", (2, 3))
+
+
+def test_the_longest_mask_is_short_enough() -> None:
+    for shape in ((1, 1), (1, 2), (3, 3), (10, 10), (64, 64)):
+        mask = np.zeros(shape[0] * shape[1], dtype=bool)
+        mask[::2] = True
+        mask = mask.reshape(shape, order="F")
+        assert (decode_mask(encode_mask(mask), shape) == mask).all()
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["1", "1 ", "1 1 ", "0 1 ", "nan ", "1e999 ", "-1 ", "[", "(1 ", " ", ".", "1e", "9" * 9 + " "],
+)
+def test_a_hostile_cell_takes_no_time(part: str) -> None:
+    """The longest cell that the csv module lets through, and one that it does not."""
+    for size in (MAX_CELL, 1_000_000):
+        cell = (part * size)[:size]
+        started = time.process_time()
+        for parse, form in ((parse_mask, (4096, 4096)), (parse_boxes, 10**6)):
+            with contextlib.suppress(Invalid):
+                parse(cell, form)
+        assert time.process_time() - started < 1
+
+
+@given(st.text("0123456789 .-+en", max_size=40))
+def test_any_cell_is_read_or_refused(cell: str) -> None:
+    with contextlib.suppress(Invalid):
+        runs = parse_mask(cell, (5, 7))
+        flat = [-1, *runs.ravel().tolist()]
+        assert all(a < b if i % 2 else a <= b for i, (a, b) in enumerate(itertools.pairwise(flat)))
+        assert flat[-1] <= 35
+    with contextlib.suppress(Invalid):
+        boxes = parse_boxes(cell, 3)
+        assert np.isfinite(boxes).all()
+        assert (boxes[:, 3:] > 0).all()
 
 
 def test_blank_lines_at_the_end_are_not_kept() -> None:

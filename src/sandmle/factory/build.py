@@ -316,16 +316,15 @@ def _reference(recipe: Recipe, without: str | None) -> Script:
 def schema_of(recipe: Recipe, n_test: int) -> SubmissionSchema:
     """Return the schema of a submission."""
     target = recipe.story.target
-    schema = metric_of(recipe).schema(
-        recipe.story.id_column, target.name, target.classes, n_test, recipe.metric.params
+    return metric_of(recipe).schema(
+        recipe.story.id_column,
+        target.name,
+        target.classes,
+        n_test,
+        recipe.metric.params,
+        shape=target.shape if target.kind == "mask" else None,
+        max_items=target.most if target.kind == "boxes" else None,
     )
-    facts: dict[str, Any] = {}
-    if target.kind == "mask":
-        facts = {"shape": target.shape}
-    elif target.kind == "boxes":
-        facts = {"max_items": target.most}
-    columns = [column.model_copy(update=facts) for column in schema.columns]
-    return schema.model_copy(update={"columns": tuple(columns)})
 
 
 def told_mutations(recipe: Recipe) -> tuple[Mutation, ...]:

@@ -18,7 +18,7 @@ from sandmle.tasks.submission import (
     split_labels,
     to_csv,
 )
-from sandmle.types import Check, Milestones
+from sandmle.types import Check, Column, Milestones
 
 _HIDDEN = ("answer", "threshold", "evaluator", "spec", "generate_task_env", "verification")
 # what pandas.read_csv takes for a missing value unless told otherwise
@@ -160,7 +160,7 @@ def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
     """Metamorphic checks: perfect is best, row order means nothing, ids mean everything."""
     schema = task.card.submission
     id_column = schema.id_column
-    columns = {c.name: _perfect(answers.column(c.name), c.max_items) for c in schema.columns}
+    columns = {c.name: _perfect(answers.column(c.name), c) for c in schema.columns}
     if id_column is not None:
         columns[id_column] = answers.column(id_column)
     grade = grader.grade(to_csv(columns))
@@ -187,10 +187,10 @@ def _behaviour(task: Task, grader: Grader, answers: Table) -> list[Check]:
     return checks
 
 
-def _perfect(cells: list[str], max_items: int | None) -> list[str]:
-    return (
-        cells if max_items is None else [" ".join(split_labels(cell)[:max_items]) for cell in cells]
-    )
+def _perfect(cells: list[str], column: Column) -> list[str]:
+    if column.kind != "labels":
+        return cells
+    return [" ".join(split_labels(cell)[: column.max_items]) for cell in cells]
 
 
 def _some(lines: Sequence[str]) -> str:

@@ -22,6 +22,7 @@ from sandmle.tasks.submission import (
     Table,
     check,
     label_speller,
+    parse_cell,
     parse_number,
     read_json_lines,
     read_table,
@@ -73,15 +74,18 @@ def _answer_column(table: Table, column: Mapping[str, Any], name: str) -> NDArra
         speller = label_speller(column["choices"])
         values = [speller(cell) for cell in cells]
         wrong = [cell for cell, value in zip(cells, values, strict=True) if value is None]
-    else:
+    elif column["kind"] == "labels":
         values = [split_labels(cell) for cell in cells]
         pairs = zip(cells, values, strict=True)
         wrong = [cell for cell, value in pairs if len(set(value)) < max(1, len(value))]
+    else:
+        try:
+            values, wrong = [parse_cell(cell, column) for cell in cells], []
+        except Invalid as error:
+            raise GradingError(f"{name}: a cell of column {column['name']!r} {error}") from None
     if wrong:
         raise GradingError(f"{name}: {wrong[0]!r} is no answer for column {column['name']!r}")
-    result = np.empty(len(values), dtype=float if column["kind"] == "number" else object)
-    result[:] = values
-    return result
+    return np.fromiter(values, dtype=float if column["kind"] == "number" else object)
 
 
 def score(
@@ -172,8 +176,8 @@ def _require_kind(task: Task, metric: Metric) -> None:
     """Refuse a schema that the metric cannot score: every submission would be our failure."""
     columns = task.card.submission.columns
     wanted = {column.kind for column in metric.kind.columns("target", ("a", "b"))}
-    several = metric.kind.name == "probabilities"
-    if {column.kind for column in columns} != wanted or (len(columns) > 1 and not several):
+    too_many = len(columns) > 1 and not metric.kind.several
+    if {column.kind for column in columns} != wanted or too_many:
         names = ", ".join(f"{column.name!r} ({column.kind})" for column in columns)
         raise TaskError(f"{task.root}: {metric.name} cannot score {names}")
 

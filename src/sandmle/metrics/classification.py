@@ -1,8 +1,9 @@
-"""Metrics of class labels and of class probabilities.
+"""Metrics of class labels and of probabilities and shares of classes.
 
 Label metrics take `y_true` and `y_pred` (n,) of str and `classes`, the choices of the schema in
 their order. Probability metrics take `y_true` (n,) of 0 and 1 with scores (n,), or one-hot
-`y_true` (n, k) with probabilities (n, k).
+`y_true` (n, k) with probabilities (n, k); metrics of tags take the same with any number of ones in
+a row, metrics of shares the shares (n, k) of both.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle.errors import GradingError
-from sandmle.metrics.kinds import LABEL, PROBABILITIES, PROBABILITY, SCORE
+from sandmle.metrics.kinds import COLUMNS, LABEL, PROBABILITIES, PROBABILITY, SCORE, SHARES
 from sandmle.metrics.registry import metric
 
 Labels = NDArray[Any]
@@ -195,6 +196,65 @@ def average_precision(y_true: Floats, y_pred: Floats) -> float:
     if not y_true.any():
         raise GradingError("average precision needs a positive among the hidden answers")
     return float(average_precision_score(y_true, y_pred))
+
+
+@metric(
+    "mean_roc_auc",
+    COLUMNS,
+    "max",
+    0,
+    1,
+    formula=r"\frac{1}{k}\sum_j \left(P(s_j^+ > s_j^-) + \tfrac{1}{2} P(s_j^+ = s_j^-)\right)",
+    degenerate="a column with a constant prediction counts 0.5",
+    title="mean area under the ROC curves of the tags",
+)
+def mean_roc_auc(y_true: Floats, y_pred: Floats) -> float:
+    """Return the mean over the tags of `roc_auc`, from ranks: for all tags at once."""
+    from scipy.stats import rankdata
+
+    positive = y_true.sum(axis=0)
+    pairs = positive * (len(y_true) - positive)
+    if not pairs.all():
+        raise GradingError(f"all hidden answers about tag {int(pairs.argmin()) + 1} are the same")
+    ranks = np.sum(rankdata(y_pred, axis=0) * y_true, axis=0)
+    return float(np.mean((ranks - positive * (positive + 1) / 2) / pairs))
+
+
+@metric(
+    "mean_log_loss",
+    COLUMNS,
+    "min",
+    0,
+    float("inf"),
+    formula=r"-\frac{1}{nk}\sum_{i,j} \left(y_{ij} \ln p_{ij} + (1-y_{ij}) \ln (1-p_{ij})\right)",
+    degenerate="probabilities are clipped to [1e-15, 1 - 1e-15], so a sure mistake costs 34.5",
+    title="mean log loss of the tags",
+)
+def mean_log_loss(y_true: Floats, y_pred: Floats) -> float:
+    """Return the mean over the tags of `log_loss`: that of all cells, all tags having as many."""
+    return log_loss(y_true.ravel(), y_pred.ravel())
+
+
+@metric(
+    "kl_divergence",
+    SHARES,
+    "min",
+    0,
+    float("inf"),
+    formula=r"\frac{1}{n}\sum_i \max\left(0, \sum_j p_{ij} \ln \frac{p_{ij}}{q_{ij}}\right)",
+    degenerate="predicted shares are clipped to at least 1e-6, so a row costs at most 13.8",
+    title="Kullback-Leibler divergence of the true from the predicted shares",
+)
+def kl_divergence(y_true: Floats, y_pred: Floats) -> float:
+    """Return the mean over rows of sum p ln(p / q), with 0 ln 0 = 0.
+
+    The rows of both are scaled to add up to 1, then q is clipped to at least 1e-6; clipping adds to
+    q, so a row can come out below 0 by k times 1e-6, and counts 0 then.
+    """
+    p = y_true / y_true.sum(axis=1, keepdims=True)
+    q = np.clip(y_pred / y_pred.sum(axis=1, keepdims=True), 1e-6, 1)
+    terms = p * np.log(np.divide(p, q, out=np.ones_like(p), where=p > 0))
+    return float(np.mean(np.maximum(terms.sum(axis=1), 0)))
 
 
 def require_classes(y_true: Labels, classes: Sequence[str]) -> None:

@@ -3,8 +3,8 @@
 A kind has two halves. `columns` builds the schema's columns from a target name and its classes.
 `arrays` turns hidden answers and checked predictions, both columns in the order of the ids, into
 the positional arguments of a metric. Number columns are float64, label columns str, label lists
-tuples of str. Answers that make no sense for the kind raise `GradingError`: never the agent's
-fault.
+tuples of str, texts str, masks runs of pixels (k, 2), boxes rows of five numbers (k, 5). Answers
+that make no sense for the kind raise `GradingError`: never the agent's fault.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,11 +20,15 @@ from sandmle.types import Column
 Values = Mapping[str, NDArray[Any]]
 Schema = Mapping[str, Any]
 Arrays = tuple[Any, ...]
+SHARE_TOLERANCE = 1e-3 + 1e-9  # as for the row sums of a submission
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of submission; `describe` is the sentence that a task description prints."""
+    """One kind of submission; `describe` is the sentence that a task description prints.
+
+    `several`: there is a column for each class, and none for the target itself.
+    """
 
     name: str
     columns: Callable[[str, Sequence[str]], tuple[Column, ...]]
@@ -32,6 +36,7 @@ class Kind:
     describe: str
     row_sum: float | None = None
     extra_truth: str | None = None
+    several: bool = False
 
 
 def label_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
@@ -65,6 +70,24 @@ def probability_arrays(truth: Values, predicted: Values, schema: Schema) -> Arra
     return y_true, np.column_stack([predicted[name] for name in names])
 
 
+def tag_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return y_true (n, k) of 0 and 1 and probabilities (n, k) as float64, in schema order."""
+    names = [column["name"] for column in schema["columns"]]
+    y_true = np.column_stack([truth[name] for name in names])
+    if not np.isin(y_true, (0, 1)).all():
+        raise GradingError("hidden answers about tags must be 0 or 1")
+    return y_true, np.column_stack([predicted[name] for name in names])
+
+
+def share_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return true and predicted shares (n, k) as float64, in schema order."""
+    names = [column["name"] for column in schema["columns"]]
+    y_true = np.column_stack([truth[name] for name in names])
+    if (y_true < 0).any() or (np.abs(y_true.sum(axis=1) - 1) > SHARE_TOLERANCE).any():
+        raise GradingError("the shares of each hidden row must not be negative and add up to 1")
+    return y_true, np.column_stack([predicted[name] for name in names])
+
+
 def ranking_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
     """Return relevance (n,), score (n,) as float64, and the query of each row (n,) as str."""
     if "query" not in truth:
@@ -74,6 +97,11 @@ def ranking_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
 
 def list_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
     """Return the relevant labels of each row and the predicted labels, best first, as tuples."""
+    return cell_arrays(truth, predicted, schema)
+
+
+def cell_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return two lists of what the cells hold: runs of pixels, boxes, texts."""
     name = schema["columns"][0]["name"]
     return list(truth[name]), list(predicted[name])
 
@@ -102,6 +130,18 @@ def _list_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
     return (Column(name=target, kind="labels", choices=tuple(classes) or None, max_items=1),)
 
 
+def _mask_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    return (Column(name=target, kind="mask", shape=(1, 1)),)  # `Metric.schema` knows the shape
+
+
+def _box_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    return (Column(name=target, kind="boxes", max_items=1),)  # `Metric.schema` knows how many
+
+
+def _text_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    return (Column(name=target, kind="text"),)
+
+
 LABEL = Kind("label", _label_columns, label_arrays, "one of the classes, spelled as in train.csv")
 NUMBER = Kind("number", _number_columns, number_arrays, "a number")
 NONNEGATIVE = Kind("nonnegative", _nonnegative_columns, number_arrays, "a number, not negative")
@@ -115,6 +155,22 @@ PROBABILITIES = Kind(
     probability_arrays,
     "a probability for each class; a row adds up to 1",
     row_sum=1.0,
+    several=True,
+)
+COLUMNS = Kind(
+    "columns",
+    _class_columns,
+    tag_arrays,
+    "the probability that this tag holds, from 0 to 1",
+    several=True,
+)
+SHARES = Kind(
+    "shares",
+    _class_columns,
+    share_arrays,
+    "the share of this part, from 0 to 1; a row adds up to 1",
+    row_sum=1.0,
+    several=True,
 )
 RANKING = Kind(
     "ranking",
@@ -124,3 +180,18 @@ RANKING = Kind(
     extra_truth="query",
 )
 LISTS = Kind("lists", _list_columns, list_arrays, "labels, best first, separated by blanks")
+MASKS = Kind(
+    "masks",
+    _mask_columns,
+    cell_arrays,
+    "the pixels inside, as pairs of start and length separated by blanks; pixels are counted from "
+    "1, down the columns, the left column first; empty for none",
+)
+BOXES = Kind(
+    "boxes",
+    _box_columns,
+    cell_arrays,
+    "boxes, each as confidence (0 to 1), x and y of the upper left corner, width and height in "
+    "pixels, all separated by blanks; empty for none",
+)
+TEXTS = Kind("texts", _text_columns, cell_arrays, "a text of at most 2,000 characters")

@@ -56,12 +56,22 @@ class Metric:
         classes: tuple[str, ...],
         n_rows: int,
         params: Mapping[str, Any] | None = None,
+        shape: tuple[int, int] | None = None,
+        max_items: int | None = None,
     ) -> SubmissionSchema:
-        """Build the schema of a submission for this metric."""
+        """Build the schema of a submission for this metric.
+
+        Masks need the `shape` of the picture, boxes `max_items`, the most that a cell may hold.
+        """
         columns = self.kind.columns(target, classes)
         if "k" in self.params and columns[0].kind == "labels":
-            k = {**self.params, **(params or {})}["k"]
-            columns = tuple(Column(**{**dict(c), "max_items": k}) for c in columns)
+            max_items = {**self.params, **(params or {})}["k"]
+        form = {"mask": "shape", "boxes": "max_items", "labels": "max_items"}.get(columns[0].kind)
+        if form is not None:
+            value = {"shape": shape, "max_items": max_items}[form]
+            if value is None:
+                raise UsageError(f"{self.name}: a {columns[0].kind} column needs {form}")
+            columns = tuple(Column(**{**dict(c), form: value}) for c in columns)
         return SubmissionSchema(
             id_column=id_column, columns=columns, n_rows=n_rows, row_sum=self.kind.row_sum
         )
@@ -80,6 +90,9 @@ METRICS: Registry[Metric] = Registry(
         "sandmle.metrics.classification",
         "sandmle.metrics.regression",
         "sandmle.metrics.ranking",
+        "sandmle.metrics.segmentation",
+        "sandmle.metrics.detection",
+        "sandmle.metrics.text",
     ),
     group="sandmle.metrics",
 )

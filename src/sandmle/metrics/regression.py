@@ -60,6 +60,25 @@ def mae(y_true: Floats, y_pred: Floats) -> float:
 
 
 @metric(
+    "smape",
+    NONNEGATIVE,
+    "min",
+    0,
+    2,
+    formula=r"\frac{1}{n}\sum_i \frac{2\,|\hat y_i - y_i|}{|\hat y_i| + |y_i|}",
+    degenerate="a row where both are 0 counts 0, one where only one is 0 counts 2",
+    title="symmetric mean absolute percentage error",
+)
+def smape(y_true: Floats, y_pred: Floats) -> float:
+    """Return the mean error in units of the mean of both values, which must not be negative."""
+    if (y_true < 0).any():
+        raise GradingError("a hidden answer is negative")
+    both = y_true + y_pred
+    error = np.divide(np.abs(y_pred - y_true), both, out=np.zeros(len(both)), where=both > 0)
+    return 2 * float(np.mean(error))
+
+
+@metric(
     "r2",
     NUMBER,
     "max",

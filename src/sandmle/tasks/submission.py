@@ -25,9 +25,14 @@ MAX_BYTES = 64 << 20
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9  # three digits, and the noise of adding them
 RANGE_SLACK = 1e-6  # a float32 probability of 1 prints as 1.0000001
 MAX_MAGNITUDE = 1e100  # squares of larger numbers overflow, and the score would be infinite
+MAX_CELL = 131_072  # characters; the csv module refuses longer ones in any case
+MAX_TEXT = 2000
+MAX_PIXEL = 1e6  # a coordinate of a box; far larger ones would swallow its width
+_BOX_CHARACTERS = 5 * 32  # five numbers with seventeen digits, sign, exponent and blanks
 # no two parts can match the same digits, so the time is linear in the length of a hostile cell
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
+_WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 _BINARY = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
@@ -137,8 +142,9 @@ def check(
 ) -> dict[str, NDArray[Any]]:
     """Check a submission and return its columns, one array each, in the order of `ids`.
 
-    `label` columns come as arrays of str (n,), `number` as float64 (n,), `labels` as object arrays
-    of tuples of str (n,). `ids` are the ids of the hidden rows, unique; None if rows have no ids.
+    `label` columns come as arrays of str (n,), `number` as float64 (n,), others as object arrays
+    (n,): `labels` of tuples of str, `text` of str, `mask` and `boxes` of what `parse_mask` and
+    `parse_boxes` return. `ids` are the ids of the hidden rows, unique; None if rows have no ids.
     Raises `Invalid`.
     """
     if len(data) > MAX_BYTES:
@@ -299,7 +305,123 @@ def split_labels(cell: str) -> tuple[str, ...]:
     return tuple(part for part in cell.split(" ") if part)
 
 
-_PARSERS = {"label": _parse_labels, "number": _parse_numbers, "labels": _parse_label_lists}
+def _parse_cells(
+    cells: Sequence[str], column: Mapping[str, Any], ids: Sequence[str], lines: Sequence[int]
+) -> NDArray[Any]:
+    result = np.empty(len(cells), dtype=object)
+    faults: dict[int, str] = {}
+    for i, cell in enumerate(cells):
+        try:
+            result[i] = parse_cell(cell, column)
+        except Invalid as error:
+            faults[i] = str(error)
+    wrong = [i in faults for i in range(len(cells))]
+    _refuse(wrong, cells, column, ids, lines, next(iter(faults.values()), ""))
+    return result
+
+
+def parse_cell(cell: str, column: Mapping[str, Any]) -> Any:
+    """Read a cell of a mask, boxes or text column; the message of `Invalid` is a verb phrase."""
+    if column["kind"] == "mask":
+        return parse_mask(cell, column["shape"])
+    if column["kind"] == "boxes":
+        return parse_boxes(cell, column["max_items"])
+    _require_short(cell, MAX_TEXT)
+    return cell
+
+
+def parse_mask(cell: str, shape: Sequence[int]) -> NDArray[np.int64]:
+    """Read a run-length encoded mask: the runs (k, 2), each from its first pixel to before its end.
+
+    A cell has pairs of start and length, separated by blanks. Pixels are counted down the columns,
+    the left column first, in the cell from 1 and in the result from 0. Runs rise and may touch.
+    """
+    pixels = shape[0] * shape[1]
+    _require_short(cell, (pixels + 1) * (len(str(pixels)) + 1))  # every second pixel is a run
+    parts = split_labels(cell)
+    odd = [part for part in parts if not _WHOLE.fullmatch(part)]
+    if odd:
+        raise Invalid(f"holds {_quote(odd[0])}, not a whole number of at most 9 digits")
+    if len(parts) % 2:
+        raise Invalid(f"holds {_count(len(parts), 'number')}; a run is two, start and length")
+    runs: list[tuple[int, int]] = []
+    last = 0  # pixel of the runs before
+    for start, length in zip(map(int, parts[::2]), map(int, parts[1::2]), strict=True):
+        end = start + length - 1
+        if not last < start <= end <= pixels:
+            fault = f"leaves the picture: its pixels are 1 to {pixels}"
+            if length == 0:
+                fault = "has no pixel"
+            elif 1 <= start <= last:
+                fault = "starts before the run before it ends"
+            raise Invalid(f"holds the run '{start} {length}', which {fault}")
+        runs.append((start - 1, end))
+        last = end
+    return np.array(runs, dtype=np.int64).reshape(-1, 2)
+
+
+def encode_mask(mask: NDArray[np.bool_]) -> str:
+    """Write a mask (height, width) in the form that `parse_mask` reads."""
+    flat = np.concatenate([[False], np.asarray(mask, dtype=bool).ravel(order="F"), [False]])
+    edges = np.flatnonzero(flat[1:] != flat[:-1])
+    starts, ends = edges[::2], edges[1::2]
+    pairs = zip((starts + 1).tolist(), (ends - starts).tolist(), strict=True)
+    return " ".join(f"{start} {length}" for start, length in pairs)
+
+
+def decode_mask(cell: str, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Read a cell as a mask of `shape` (height, width); `Invalid` if it is none."""
+    try:
+        runs = parse_mask(cell, shape)
+    except Invalid as error:
+        raise Invalid(f"the mask {error}") from None
+    flat = np.zeros(shape[0] * shape[1], dtype=bool)
+    for start, end in runs.tolist():
+        flat[start:end] = True
+    return flat.reshape(shape, order="F")
+
+
+def parse_boxes(cell: str, most: int) -> NDArray[np.float64]:
+    """Read at most `most` boxes (k, 5): confidence, x and y of a corner, width and height.
+
+    A cell has the five numbers of each box, separated by blanks; all but the first are pixels, and
+    the corner is the upper left one.
+    """
+    _require_short(cell, most * _BOX_CHARACTERS)
+    parts = split_labels(cell)
+    values = [parse_number(part) for part in parts]
+    # NaN is not within anything
+    odd = [p for p, v in zip(parts, values, strict=True) if not abs(v) <= MAX_PIXEL]
+    if odd:
+        raise Invalid(f"holds {_quote(odd[0])}, not a number of at most {MAX_PIXEL:,.0f} in size")
+    if len(parts) % 5:
+        raise Invalid(
+            f"holds {_count(len(parts), 'number')}; a box is five, confidence x y width height"
+        )
+    if len(parts) > 5 * most:
+        raise Invalid(f"has more than {_count(most, 'box', 'boxes')}")
+    for i in range(0, len(parts), 5):
+        confidence, width, height = values[i], values[i + 3], values[i + 4]
+        sure = -RANGE_SLACK <= confidence <= 1 + RANGE_SLACK
+        if not sure or min(width, height) <= 0:
+            fault = "size is not above 0" if sure else "confidence is outside [0, 1]"
+            raise Invalid(f"holds the box {_quote(' '.join(parts[i : i + 5]))}, whose {fault}")
+        values[i] = min(max(confidence, 0.0), 1.0)
+    return np.array(values, dtype=np.float64).reshape(-1, 5)
+
+
+def _require_short(cell: str, most: int) -> None:
+    most = min(most, MAX_CELL)
+    if len(cell) > most:
+        raise Invalid(f"has {len(cell):,} characters, the limit is {most:,}")
+
+
+_PARSERS = {
+    "label": _parse_labels,
+    "number": _parse_numbers,
+    "labels": _parse_label_lists,
+    **dict.fromkeys(("mask", "boxes", "text"), _parse_cells),
+}
 
 
 def _check_row_sum(
@@ -351,8 +473,8 @@ def _as_number(text: str) -> float | str:
     return text if math.isnan(value) else value
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+def _count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def _quote(text: str) -> str:
