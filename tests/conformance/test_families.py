@@ -24,6 +24,7 @@ from sandmle.factory.family import FAMILIES, LEVELS, METRICS_OF, Family, Variabl
 from sandmle.factory.mix import Mix, Stratum, stratum
 from sandmle.factory.mutation import MUTATIONS
 from sandmle.factory.plan import N_MUTATIONS, plan, spec_of
+from sandmle.factory.probes import View
 from sandmle.factory.skin import skins
 from sandmle.factory.slot import Job, fill
 from sandmle.factory.trial import pool_of
@@ -36,8 +37,8 @@ from sandmle.types import Limits
 
 # what a task may be called by its kind of target
 TASK_TYPES: dict[str, set[str]] = {
-    **dict.fromkeys(("binary", "ordinal", "classes"), {"classification"}),
-    **dict.fromkeys(("number", "amount", "count"), {"regression"}),
+    **{kind: {"classification"} for kind in ("binary", "ordinal", "classes")},
+    **{kind: {"regression"} for kind in ("number", "amount", "count")},
     "link": {"link_prediction"},
     "forecast": {"forecasting"},
     "relevance": {"ranking"},
@@ -155,17 +156,17 @@ def test_targets_are_neither_rare_nor_free_of_noise(name: str) -> None:
         if outcome.kind in ("tags", "shares"):
             for values in (sample.clean, sample.observed):
                 assert values.shape == (n, outcome.size)
-                assert 0.04 < values.mean(axis=0).min()
+                assert values.mean(axis=0).min() > 0.04
                 assert values.mean(axis=0).max() < 0.9
             if outcome.kind == "shares":
                 np.testing.assert_allclose(sample.clean.sum(axis=1), 1)
             assert 0 < np.abs(sample.clean - sample.observed).mean() < 0.3
         elif outcome.kind in ("mask", "boxes", "span"):
             differ = [str(a) != str(b) for a, b in zip(sample.clean, sample.observed, strict=True)]
-            assert 0 < np.mean(differ)
+            assert np.mean(differ) > 0
         elif outcome.kind in ("count", "relevance"):
             assert sample.clean.min() >= 0
-            assert 0.2 < sample.clean.std()
+            assert sample.clean.std() > 0.2
             assert 0 < np.mean(sample.clean != sample.observed) < 0.6
         elif outcome.size:
             two = outcome.kind in ("binary", "link")

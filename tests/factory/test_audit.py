@@ -1,5 +1,6 @@
 """Planted shortcuts are found, clean tasks left alone; rates: `benchmarks/factory_leaks.py`."""
 
+import file_leaks
 import numpy as np
 import pytest
 from leaks import LEAKS, plant
@@ -7,22 +8,25 @@ from leaks import LEAKS, plant
 from sandmle.factory.audit import audit, explained
 from sandmle.factory.build import Recipe, columns_of, draw
 from sandmle.factory.family import FAMILIES
-from sandmle.factory.mix import Stratum
+from sandmle.factory.mix import Stratum, cell_of
 from sandmle.factory.plan import plan
 from sandmle.factory.trial import new_trial, pool_of
 from sandmle.tasks.submission import read_table, to_csv
 
+PLAIN = {"tabular/classification", "tabular/regression"}
+TABLES = [name for name in FAMILIES.names() if cell_of(FAMILIES.get(name)) in PLAIN]
+OTHERS = [name for name in FAMILIES.names() if name not in TABLES]
 
-def tasks(n: int):
+
+def tasks(n: int, names=TABLES):
     """Yield plans of several families and metrics."""
-    names = FAMILIES.names()
     for i in range(n):
         name = names[(5 * i) % len(names)]
         metrics = FAMILIES.get(name).metrics
         yield plan(4, i, 0, Stratum(name, metrics[i % len(metrics)], i % 5 + 1, None))
 
 
-def found(one, leak: str | None, seed: int = 0, alter=None) -> list[str]:
+def found(one, leak: str | None, seed: int = 0, alter=None, alter_all=None) -> list[str]:
     recipe: Recipe = one.recipe
     shipped = draw(recipe, one.seed, one.n_train, one.n_test)
     pool = pool_of(recipe, one.seed)
@@ -34,6 +38,8 @@ def found(one, leak: str | None, seed: int = 0, alter=None) -> list[str]:
         )
     if alter is not None:
         shipped = alter(shipped)
+    if alter_all is not None:
+        shipped, pool = alter_all(shipped), alter_all(pool)
     trial = new_trial(recipe, shipped, pool, one.n_test)
     best = trial.quality(trial.answers, trial.shipped)
     floor = max(trial.quality(p, trial.everything) for p in trial.blind.values())
@@ -51,6 +57,26 @@ def test_a_planted_leak_is_found(leak: str) -> None:
 def test_clean_tasks_are_left_alone() -> None:
     for one in tasks(8):
         assert found(one, None) == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_planted_into_files_is_found(name: str) -> None:
+    (one,) = tasks(1, [name])
+    assert found(one, None) == []
+    for leak in file_leaks.applicable(one.recipe):
+
+        def alter(drawn, leak=leak):
+            return file_leaks.plant(one.recipe, leak, drawn, 0)
+
+        assert any(check.startswith("leak_") for check in found(one, None, alter_all=alter)), leak
+
+
+def test_every_sort_of_leak_is_planted_somewhere() -> None:
+    planted = {
+        leak for one in tasks(len(OTHERS), OTHERS) for leak in file_leaks.applicable(one.recipe)
+    }
+    known = {*file_leaks.FILE_LEAKS, *file_leaks.TEXT_LEAKS, *file_leaks.TABLE_LEAKS}
+    assert planted == {*known, file_leaks.NAME_LEAK}
 
 
 def test_rows_of_train_in_test_are_found() -> None:

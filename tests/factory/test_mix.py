@@ -51,6 +51,36 @@ def test_weights_are_kept_within_one_slot(weights: dict[str, int], seed: int) ->
         assert abs(counts[name] - n * weight / total) < 2
 
 
+def test_the_papers_proportions_are_kept() -> None:
+    """Those of its section 5.2, within what the issue allows; `other` is all the rest."""
+    mix = read_mix("paper").resolve()
+    found = [stratum(mix, 0, slot) for slot in range(912)]
+    sorts = [FAMILIES.get(one.family) for one in found]
+    usual = ("classification", "regression", "ranking")
+    told = {
+        "modality": (Counter(sort.modality for sort in sorts), 2, {
+            "image": 48.7, "tabular": 24.8, "text": 10.4, "multimodal": 10.3, "graph": 3.5,
+            "audio": 2.3,
+        }),
+        "task type": (
+            Counter(s.task_type if s.task_type in usual else "other" for s in sorts), 2,
+            {"classification": 56.2, "regression": 14.5, "ranking": 2.9, "other": 26.4},
+        ),
+        "domain": (Counter(one.domain for one in found), 5, {
+            "healthcare": 25.0, "retail": 18.2, "manufacturing": 14.3, "IT": 13.2,
+        }),
+    }  # fmt: skip
+    for counts, bound, shares in told.values():
+        for name, share in shares.items():
+            assert abs(100 * counts[name] / 912 - share) < bound, name
+
+
+def test_the_mixes_that_are_shipped_have_names() -> None:
+    assert read_mix("uniform") == Mix()
+    with pytest.raises(UsageError, match=r"--mix papr: neither a file nor .* 'paper'"):
+        read_mix("papr")
+
+
 def test_options_leave_only_what_is_wanted() -> None:
     mix = Mix(task_types=("regression",), levels=(2, 5), metrics=("mae", "rmse")).resolve()
     found = [stratum(mix, 0, slot) for slot in range(60)]
@@ -92,7 +122,7 @@ def test_impossible_wishes_are_told(mix: Mix, message: str) -> None:
 def test_files_are_read_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "mix.toml"
     path.write_text(f"levels = [1, 2]\n[families]\n{NAMES[0]} = 2\n{NAMES[1]} = 1\n")
-    assert read_mix(path) == Mix(levels=(1, 2), families={NAMES[0]: 2, NAMES[1]: 1})
+    assert read_mix(str(path)) == Mix(levels=(1, 2), families={NAMES[0]: 2, NAMES[1]: 1})
     for text, message in (
         ("families = ", "not TOML"),
         ("famlies = 3", "known: families"),
@@ -100,9 +130,9 @@ def test_files_are_read_or_refused(tmp_path: Path) -> None:
     ):
         path.write_text(text)
         with pytest.raises(UsageError, match=message):
-            read_mix(path)
+            read_mix(str(path))
     with pytest.raises(UsageError, match="cannot be read"):
-        read_mix(tmp_path / "absent.toml")
+        read_mix(str(tmp_path / "absent.toml"))
     seeds = tmp_path / "seeds.json"
     seeds.write_text(json.dumps({"seeds": [{"name": "a", "dna": dna().model_dump()}]}))
     assert read_seeds(seeds) == (Seed(name="a", dna=dna()),)

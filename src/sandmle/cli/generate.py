@@ -26,13 +26,18 @@ def generate(
     modality: Names = None,
     task_type: Names = None,
     level: Names = None,
-    mix: Annotated[Path | None, typer.Option(help="TOML with weights of families.")] = None,
+    mix: Annotated[
+        str, typer.Option(help="uniform, paper, or a TOML file with weights of families.")
+    ] = "uniform",
     seeds: Annotated[Path | None, typer.Option(help="JSON with structures to imitate.")] = None,
     holdout_families: Annotated[
         str | None, typer.Option(help="Families that go to the split `ood` as a whole.")
     ] = None,
     test_policy: Annotated[str, typer.Option(help="adaptive, or paper20.")] = "adaptive",
     thresholds: Annotated[str, typer.Option(help="anchors, or paper.")] = "anchors",
+    val: Annotated[
+        int | None, typer.Option(help="How many go to the split `val`; a tenth if not given.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes side by side.")] = 2,
     sandbox: Annotated[
         str, typer.Option(help="Where the ladder runs, for example bare.")
@@ -40,12 +45,16 @@ def generate(
     as_json: AsJson = False,
 ) -> None:
     """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
+    from sandmle.errors import UsageError
     from sandmle.factory.pipeline import make, new_job
 
     chosen = _mix(mix, seeds, family, modality, task_type, level, holdout_families)
     job = new_job(n, seed, chosen, test_policy, thresholds)
+    if val is not None and not 0 <= val < n:
+        raise UsageError(f"--val {val}: some of the {n} tasks must be left to train on")
+    share = 0.1 if val is None else val / n
     with resumable():
-        index = make(out, n, job, workers=workers, progress=_tell, sandbox=sandbox)
+        index = make(out, n, job, share, workers=workers, progress=_tell, sandbox=sandbox)
     if as_json:
         facts = {"corpus": str(out), "tasks": n, "root_hash": index.root_hash}
         emit({**facts, "funnel": index.funnel})
@@ -64,7 +73,7 @@ def _tell(filled: "Filled", done: int, total: int, rejected: "Counter[str]") -> 
 
 
 def _mix(
-    mix: Path | None,
+    mix: str,
     seeds: Path | None,
     family: str | None,
     modality: str | None,
@@ -74,7 +83,7 @@ def _mix(
 ) -> "Mix":
     """Put the options on top of what the file of a mix says."""
     from sandmle.errors import UsageError
-    from sandmle.factory.mix import Mix, read_mix, read_seeds
+    from sandmle.factory.mix import read_mix, read_seeds
 
     levels = _names(level)
     if not all(name.isascii() and name.isdigit() for name in levels):
@@ -87,8 +96,7 @@ def _mix(
         "holdout": _names(holdout),
         "seeds": read_seeds(seeds) if seeds is not None else (),
     }
-    start = read_mix(mix) if mix is not None else Mix()
-    return start.model_copy(update={name: value for name, value in given.items() if value})
+    return read_mix(mix).model_copy(update={name: value for name, value in given.items() if value})
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""`sandmle tasks list|show|check`."""
+"""`sandmle tasks list|show|check|stats|gallery`."""
 
-from collections.abc import Sequence
-from contextlib import closing
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -83,6 +84,7 @@ def check(
     deep: Annotated[
         bool, typer.Option("--deep", help="Rebuild, run the ladder again, and compare.")
     ] = False,
+    workers: Annotated[int, typer.Option(help="Processes side by side for --deep.")] = 2,
     as_json: AsJson = False,
 ) -> None:
     """Check that tasks are whole and that their graders behave; runs their ladder if --deep."""
@@ -92,10 +94,8 @@ def check(
     corpus = open_corpus(where)
     tasks = [corpus.get(task_id)] if task_id is not None else list(corpus)
     reports = []
-    for task in tasks:
-        checks = check_task(task)
-        if deep:
-            checks += _deep_checks(task)
+    for task, more in zip(tasks, _deeper(tasks, workers) if deep else repeat([]), strict=False):
+        checks = [*check_task(task), *more]
         failed = [one for one in checks if one.passed is False]
         reports.append(_report(task.id, checks))
         if not as_json:
@@ -114,17 +114,71 @@ def check(
     raise typer.Exit(0 if everything else 1)
 
 
-def _deep_checks(task: "Task") -> list[Check]:
-    """Rebuild a task in a sandbox of its own; one that cannot be has failed, the others go on."""
-    from sandmle.errors import TaskError
-    from sandmle.factory.deep import check_deep
-    from sandmle.factory.slot import open_factory_sandbox
+@app.command()
+def stats(
+    where: Annotated[Path, typer.Argument(help="A corpus.")],
+    figures: Annotated[Path | None, typer.Option(help="Draw the figures into this folder.")] = None,
+    card: Annotated[Path | None, typer.Option(help="Write the data card to this file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Count what a corpus is made of, and what the gate let through."""
+    from sandmle.report.corpus import GROUPS, corpus_facts, draw_figures, share_rows, write_card
+    from sandmle.tasks.corpus import open_corpus
 
-    with closing(open_factory_sandbox(DEFAULT_SANDBOX)) as sandbox:
-        try:
-            return check_deep(task, sandbox)
-        except (TaskError, ValueError, KeyError) as error:
-            return [Check(name="rebuilt", passed=False, detail=str(error).splitlines()[0])]
+    facts = corpus_facts(open_corpus(where))
+    if as_json:
+        emit(facts.model_dump(mode="json"))
+    else:
+        print(f"{facts.name}: {facts.tasks} tasks, {facts.sound} of them sound")
+        print(f"{facts.megabytes_mean:.2f} MB a task, {facts.megabytes_most:.2f} MB the largest")
+        for group in GROUPS:
+            print()
+            table((group, "tasks", "share"), share_rows(facts, group))
+        for title, rows in (("ladder", facts.rungs.model_dump()), ("funnel", facts.funnel)):
+            print()
+            table((title, "n"), [(name.replace("_", " "), n) for name, n in rows.items()])
+    if card is not None:
+        write_card(facts, card)
+        say(f"wrote {card}")
+    for path in draw_figures(facts, figures) if figures is not None else ():
+        say(f"wrote {path}")
+
+
+@app.command()
+def gallery(
+    where: Annotated[Path, typer.Argument(help="A corpus.")],
+    html: Annotated[Path | None, typer.Option(help="Write one HTML page.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown, with pictures in docs/gallery beside it.")
+    ] = None,
+) -> None:
+    """Show one task of each family: data, ladder, and the hidden rule. Not for agents."""
+    from sandmle.errors import UsageError
+    from sandmle.factory.family import FAMILIES
+    from sandmle.report.gallery import write_gallery
+    from sandmle.tasks.corpus import open_corpus
+
+    if html is None and markdown is None:
+        raise UsageError("say where to: --html FILE, --markdown FILE, or both")
+    about = {name: _about(FAMILIES.get(name)) for name in FAMILIES.names()}
+    n = write_gallery(open_corpus(where), about, html, markdown)
+    for path in filter(None, (html, markdown)):
+        say(f"wrote {path}: {n} families")
+
+
+def _about(family: type[object]) -> str:
+    """Return what the file of a family says of it in its first line."""
+    module = sys.modules[family.__module__].__doc__ or ""
+    return module.partition("\n")[0]
+
+
+def _deeper(tasks: "Sequence[Task]", workers: int) -> Iterator[list[Check]]:
+    from sandmle.errors import UsageError
+    from sandmle.factory.deep import check_all
+
+    if workers < 1:
+        raise UsageError(f"{workers} workers: it takes at least one")
+    return check_all(tasks, workers, DEFAULT_SANDBOX)
 
 
 def _report(task_id: str, checks: Sequence[Check]) -> dict[str, Any]:

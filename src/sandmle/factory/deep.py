@@ -4,20 +4,66 @@ Rebuilds every file, runs the ladder in the sandbox, makes every check of the ga
 compares hashes and five digits. For procedural tasks; others have nothing to be rebuilt from yet.
 """
 
+import atexit
 import json
 import math
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
+from sandmle.errors import TaskError
 from sandmle.factory.attempt import examine, public_files
 from sandmle.factory.build import Recipe, draw, ladder
 from sandmle.factory.gate import Verdict
+from sandmle.factory.slot import open_factory_sandbox
 from sandmle.files import sha256
 from sandmle.sandbox.base import Sandbox
-from sandmle.tasks.folder import Task
+from sandmle.tasks.folder import Task, open_task
 from sandmle.types import Check
 
 _DIGITS = 1e-4  # of the size of a figure: five digits, and the last may be rounded either way
+
+
+def check_all(tasks: Sequence[Task], workers: int, backend: str) -> Iterator[list[Check]]:
+    """Check some tasks, several side by side; yields what is found in their order.
+
+    A task that cannot be rebuilt has failed, the others go on.
+    """
+    if workers == 1 or len(tasks) == 1:
+        with closing(open_factory_sandbox(backend)) as sandbox:
+            for task in tasks:
+                yield _checked(task, sandbox)
+        return
+    roots = [task.root.resolve() for task in tasks]
+    with ProcessPoolExecutor(
+        min(workers, len(tasks)), get_context("spawn"), _begin, (backend,)
+    ) as pool:
+        yield from pool.map(_check_there, roots)
+
+
+_sandboxes: list[Sandbox] = []  # of a worker process: the one that it opened
+
+
+def _begin(backend: str) -> None:
+    # one thread each: the tables are tiny, and the other cores have workers of their own
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+    _sandboxes.append(open_factory_sandbox(backend))
+    atexit.register(_sandboxes[0].close)
+
+
+def _check_there(root: Path) -> list[Check]:
+    return _checked(open_task(root), _sandboxes[0])
+
+
+def _checked(task: Task, sandbox: Sandbox) -> list[Check]:
+    try:
+        return check_deep(task, sandbox)
+    except (TaskError, ValueError, KeyError) as error:
+        return [Check(name="rebuilt", passed=False, detail=str(error).splitlines()[0])]
 
 
 def check_deep(task: Task, sandbox: Sandbox) -> list[Check]:

@@ -5,21 +5,24 @@ another one of the same stratum, so what the gate lets through does not change t
 """
 
 import tomllib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
 from math import lcm
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from sandmle.errors import UsageError
-from sandmle.factory.family import FAMILIES, LEVELS
+from sandmle.factory.family import FAMILIES, LEVELS, Family
+from sandmle.factory.skin import skins
 from sandmle.registry import nearest
 from sandmle.types import Record, TaskDNA, first_fault
 
 _ORDER = 9  # the stream that strata are ordered by
+_SHIPPED = Path(__file__).with_name("mixes")
 
 
 class Seed(Record):
@@ -32,10 +35,14 @@ class Seed(Record):
 class Mix(Record):
     """Which tasks are wanted. Weights are of families; names that are not given count 1.
 
-    `seeds`: structures to imitate in turn, each by families that support it.
+    `cells`: weights of combinations such as "image/regression" instead, each shared by its
+    families. `domains`: weights of the domains that stories come from; without them every story is
+    as likely. `seeds`: structures to imitate in turn, each by families that support it.
     """
 
     families: dict[str, float] = {}
+    cells: dict[str, float] = {}
+    domains: dict[str, float] = {}
     modalities: tuple[str, ...] = ()
     task_types: tuple[str, ...] = ()
     levels: tuple[int, ...] = ()
@@ -47,22 +54,27 @@ class Mix(Record):
         """Return the mix with every family named; `UsageError` if none is left."""
         for name in (*self.families, *self.holdout):
             FAMILIES.get(name)
-        if any(not 0 <= weight < float("inf") for weight in self.families.values()):
-            raise UsageError("a weight of a family is not a number from 0 up")
+        for weights in (self.families, self.cells, self.domains):
+            if any(not 0 <= weight < float("inf") for weight in weights.values()):
+                raise UsageError("a weight in a mix is not a number from 0 up")
         sorts = {name: FAMILIES.get(name) for name in self.families or FAMILIES.names()}
         _known("modality", self.modalities, {f.modality for f in FAMILIES})
         _known("task type", self.task_types, {f.task_type for f in FAMILIES})
         _known("metric", self.metrics, {m for f in FAMILIES for m in f.metrics})
+        _known("cell", self.cells, {cell_of(f) for f in FAMILIES})
+        _known("domain", self.domains, {skin.domain for skin in skins()})
+        if self.domains and not any(self.domains.values()):
+            raise UsageError("every domain of the mix has the weight 0")
         if wrong := [level for level in self.levels if not 1 <= level <= LEVELS]:
             raise UsageError(f"level {wrong[0]}: levels go from 1 to {LEVELS}")
-        kept = {
-            name: self.families.get(name, 1.0)
-            for name, sort in sorts.items()
-            if (not self.modalities or sort.modality in self.modalities)
-            and (not self.task_types or sort.task_type in self.task_types)
-            and (not self.metrics or set(sort.metrics) & set(self.metrics))
-            and self.families.get(name, 1.0) > 0
-        }
+        wanted = [name for name, sort in sorts.items() if self._wants(name, sort)]
+        sizes = Counter(cell_of(sorts[name]) for name in wanted)
+        kept = {name: self.families.get(name, 1.0) for name in wanted}
+        if self.cells:
+            shared = {name: self.cells[cell_of(sorts[name])] for name in wanted}
+            kept = {
+                name: kept[name] * shared[name] / sizes[cell_of(sorts[name])] for name in wanted
+            }
         if not kept:
             raise UsageError("no family is left that is wanted by every option; ask for less")
         for seed in self.seeds:
@@ -74,8 +86,26 @@ class Mix(Record):
         if absent := [name for name in self.holdout if name not in kept]:
             raise UsageError(f"--holdout-families: {absent[0]} is not among those that are drawn")
         # what the families are chosen by is in their names now: other words for it are the same mix
-        done = {"families": dict(sorted(kept.items())), "modalities": (), "task_types": ()}
-        return self.model_copy(update=done)
+        done = {
+            "families": dict(sorted(kept.items())),
+            "domains": dict(sorted(self.domains.items())),
+        }
+        return self.model_copy(update={**done, "modalities": (), "task_types": (), "cells": {}})
+
+    def _wants(self, name: str, sort: type[Family]) -> bool:
+        """Return whether every option allows a family."""
+        return (
+            (not self.modalities or sort.modality in self.modalities)
+            and (not self.task_types or sort.task_type in self.task_types)
+            and (not self.metrics or bool(set(sort.metrics) & set(self.metrics)))
+            and (not self.cells or self.cells.get(cell_of(sort), 0) > 0)
+            and self.families.get(name, 1.0) > 0
+        )
+
+
+def cell_of(sort: type[Family]) -> str:
+    """Return modality and type of task of a family, as `cells` names them."""
+    return f"{sort.modality}/{sort.task_type}"
 
 
 class Stratum(NamedTuple):
@@ -85,10 +115,25 @@ class Stratum(NamedTuple):
     metric: str
     level: int
     seed: Seed | None
+    domain: str | None = None
 
 
-def read_mix(path: Path) -> Mix:
-    """Read a mix from TOML: `families = {interaction = 2}`, `levels = [1, 2]` and so on."""
+def mixes() -> tuple[str, ...]:
+    """Return the names of the mixes that the package ships."""
+    return tuple(sorted(path.stem for path in _SHIPPED.iterdir() if path.suffix == ".toml"))
+
+
+def read_mix(name: str) -> Mix:
+    """Return the mix `uniform`, one that the package ships, or one from a TOML file.
+
+    A file has `families = {interaction = 2}`, `levels = [1, 2]` and so on.
+    """
+    if name == "uniform":
+        return Mix()
+    path = _SHIPPED / f"{name}.toml" if name in mixes() else Path(name)
+    if not path.exists() and path.suffix != ".toml":
+        known = nearest(name, ["uniform", *mixes()])
+        raise UsageError(f"--mix {name}: neither a file nor a mix that there is; {known}")
     try:
         return Mix.model_validate(tomllib.loads(path.read_text("utf-8")))
     except (OSError, UnicodeDecodeError) as error:
@@ -119,7 +164,7 @@ def stratum(mix: Mix, seed: int, slot: int) -> Stratum:
     """Return the stratum of a slot of a resolved mix: the same for every size of corpus.
 
     Families come in proportion to their weights over any run of slots (each slot goes to the one
-    that is furthest behind); within a family metrics and levels take turns.
+    that is furthest behind); within a family metrics, levels and domains take theirs.
     """
     wanted = mix.seeds[slot % len(mix.seeds)] if mix.seeds else None
     weights = mix.families
@@ -131,7 +176,7 @@ def stratum(mix: Mix, seed: int, slot: int) -> Stratum:
     shares = np.array(list(weights.values())) / sum(weights.values())
     rng = np.random.default_rng([seed, _ORDER])
     shift, start = rng.permutation(len(names)), rng.integers(0, 60, len(names))
-    family, nth = _turn(shares[shift], turn)
+    family, nth = _turn(tuple(shares[shift]), turn)
     name = names[int(shift[family])]
     sort = FAMILIES.get(name)
     metrics = [m for m in sort.metrics if not mix.metrics or m in mix.metrics]
@@ -140,22 +185,39 @@ def stratum(mix: Mix, seed: int, slot: int) -> Stratum:
     # metrics move on by one; families start with different levels and metrics
     step = nth // lcm(len(metrics), len(levels)) + int(start[family])
     metric = metrics[(nth + step) % len(metrics)]
-    return Stratum(name, metric, levels[(nth + family) % len(levels)], wanted)
+    level = levels[(nth + family) % len(levels)]
+    return Stratum(name, metric, level, wanted, _domain(mix, nth + int(start[family])))
 
 
-def _turn(shares: NDArray[np.float64], slot: int) -> tuple[int, int]:
+def _domain(mix: Mix, turn: int) -> str | None:
+    """Return the domain that is next, where there are weights of them."""
+    names = [name for name, weight in mix.domains.items() if weight > 0]
+    if not names:
+        return None
+    total = sum(mix.domains.values())
+    return names[_turn(tuple(mix.domains[name] / total for name in names), turn)[0]]
+
+
+def _turn(shares: tuple[float, ...], slot: int) -> tuple[int, int]:
     """Return which share a slot belongs to, and how many slots it had before."""
-    had = np.zeros(len(shares), dtype=int)
-    if np.ptp(shares) == 0:  # equal shares take turns: no need to count from the start
+    if len(set(shares)) == 1:  # equal shares take turns: no need to count from the start
         return slot % len(shares), slot // len(shares)
-    which = 0
-    for place in range(slot + 1):
-        which = int(np.argmax(shares * (place + 1) - had))
+    turns = _turns(shares)
+    had = np.bincount([which for which, _ in turns], minlength=len(shares))
+    while len(turns) <= slot:
+        which = int(np.argmax(np.array(shares) * (len(turns) + 1) - had))
+        turns.append((which, int(had[which])))
         had[which] += 1
-    return which, int(had[which] - 1)
+    return turns[slot]
 
 
-def _known(what: str, given: Sequence[str], known: set[str]) -> None:
+@cache
+def _turns(shares: tuple[float, ...]) -> list[tuple[int, int]]:
+    """Return the turns that are known so far, for `_turn` to add to."""
+    return []
+
+
+def _known(what: str, given: Iterable[str], known: set[str]) -> None:
     for name in given:
         if name not in known:
             raise UsageError(f"unknown {what} {name!r}; {nearest(name, sorted(known))}")

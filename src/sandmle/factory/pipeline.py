@@ -15,7 +15,7 @@ from sandmle.config import DEFAULT_SANDBOX
 from sandmle.errors import UsageError
 from sandmle.factory.crew import Crew
 from sandmle.factory.gate import ThresholdRule
-from sandmle.factory.mix import Mix
+from sandmle.factory.mix import Mix, stratum
 from sandmle.factory.plan import TestPolicy, task_id
 from sandmle.factory.slot import MAX_ATTEMPTS, Filled, Job
 from sandmle.files import Locked, lock, to_json, write_atomic
@@ -152,10 +152,10 @@ def _claim(out: Path, n: int, job: Job) -> None:
             f"{out}: holds a corpus of another seed, mix or policy; choose another folder"
         )
     # first attempts first: most tasks are one, so a folder of this corpus is known after few draws
-    for attempt, slot in product(range(MAX_ATTEMPTS), range(n)):
+    for attempt, slot in product(range(MAX_ATTEMPTS), range(n) if names else ()):
         if not names:
             break
-        names.discard(task_id(job.seed, slot, attempt))
+        names.discard(task_id(job.seed, slot, attempt, stratum(job.mix, job.seed, slot).domain))
     if names:
         raise UsageError(
             f"{out}: holds {min(names)!r}, which is not of this corpus; choose another folder, "

@@ -56,7 +56,7 @@ def plan(
 ) -> Plan:
     """Draw parameters, story, mutations and size of one attempt at a stratum."""
     where = (seed, slot, attempt)
-    skin, name = _story(where)
+    skin, name = _story(where, stratum.domain)
     rng = np.random.default_rng([*where, _PARAMETERS])
     sort = FAMILIES.get(stratum.family)
     drawn = sort.draw(rng, stratum.level)
@@ -83,14 +83,14 @@ def plan(
     return Plan(where, name, recipe, n_train, n_test, stratum)
 
 
-def task_id(seed: int, slot: int, attempt: int) -> str:
+def task_id(seed: int, slot: int, attempt: int, domain: str | None) -> str:
     """Return the id that an attempt has: the name of its story and a random number."""
-    return _story((seed, slot, attempt))[1]
+    return _story((seed, slot, attempt), domain)[1]
 
 
-def _story(where: tuple[int, int, int]) -> tuple[Skin, str]:
+def _story(where: tuple[int, int, int], domain: str | None) -> tuple[Skin, str]:
     rng = np.random.default_rng([*where, _STORY])
-    stories = skins()
+    stories = [skin for skin in skins() if domain in (None, skin.domain)]
     skin = stories[int(rng.integers(len(stories)))]
     return skin, f"{skin.slug}-{rng.bytes(4).hex()}"
 

@@ -56,7 +56,8 @@ def plans(job: Job, slot: int) -> Iterator[Plan]:
 
 def ids(job: Job, slot: int) -> Iterator[str]:
     """Return the ids that the attempts at a slot have: far cheaper than their plans."""
-    return (task_id(job.seed, slot, k) for k in range(MAX_ATTEMPTS))
+    domain = stratum(job.mix, job.seed, slot).domain
+    return (task_id(job.seed, slot, k, domain) for k in range(MAX_ATTEMPTS))
 
 
 def fill(out: Path, job: Job, slot: int, sandbox: Sandbox) -> Filled:

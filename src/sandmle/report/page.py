@@ -25,7 +25,7 @@ def write_page(run: Path, out: Path | None = None) -> Path:
     summary = _parse(run / "summary.json", json.loads)
     path = out or run / "page.html"
     page = (
-        _environment()
+        environment()
         .get_template("run.html.j2")
         .render(
             manifest=manifest,
@@ -55,7 +55,8 @@ def _parse(path: Path, parse: Callable[[str], T]) -> list[T]:
         raise TaskError(f"{path}: {reason}") from None
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Return what pages are rendered with: values are escaped, names must exist."""
     environment = Environment(
         loader=PackageLoader("sandmle.report", "templates"),
         autoescape=True,
