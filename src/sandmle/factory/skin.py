@@ -117,7 +117,7 @@ class Skin(Record):
 
     slug: str
     domain: str
-    nouns: tuple[str, ...] = ()
+    nouns: tuple[str, ...] = Field(min_length=14)
     story: str
     verified: str
     justification: str
@@ -140,24 +140,24 @@ class Skin(Record):
     recorder: Category
     revision: Plain
     version: Category
-    image: Plain | None = None
-    frames: Plain | None = None
-    audio: Plain | None = None
-    note: Plain | None = None
-    document: Plain | None = None
-    history: Level | None = None
-    plan: Plain | None = None
-    edge: Said | None = None
-    node: Plain | None = None
-    query: Plain | None = None
-    count: Ask | None = None
-    mask: Ask | None = None
-    boxes: Ask | None = None
-    tags: Labels | None = None
-    span: Ask | None = None
-    ranking: Ask | None = None
-    link: Labels | None = None
-    forecast: Amount | None = None
+    image: Plain
+    frames: Plain
+    audio: Plain
+    note: Plain
+    document: Plain
+    history: Level
+    plan: Plain
+    edge: Said
+    node: Plain
+    query: Plain
+    count: Ask
+    mask: Ask
+    boxes: Ask
+    tags: Labels
+    span: Ask
+    ranking: Ask
+    link: Labels
+    forecast: Amount
 
 
 @cache

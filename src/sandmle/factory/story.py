@@ -173,7 +173,7 @@ class _Picker:
         return {**level, "center": center}
 
     def _series(self) -> dict[str, Any]:
-        history: Any = self._skin.history
+        history = self._skin.history
         return {
             "name": history.name,
             "unit": history.unit,
@@ -183,7 +183,7 @@ class _Picker:
         }
 
     def _node(self, variable: Variable) -> dict[str, Any]:
-        node: Any = self._skin.node
+        node = self._skin.node
         return {**dict(node), "name": f"{node.name}_{variable.name}"}
 
     def _text(self, variable: Variable) -> dict[str, Any]:
@@ -233,9 +233,13 @@ def _target(
 
 def _file(skin: Skin, table: Table) -> StoryFile:
     def told(text: str) -> str:
-        edge = skin.edge.description if skin.edge else ""
-        node = skin.node.name if skin.node else ""
-        return text.replace("{id}", skin.id.name).replace("{edge}", edge).replace("{node}", node)
+        for mark, words in (
+            ("{id}", skin.id.name),
+            ("{edge}", skin.edge.description),
+            ("{node}", skin.node.name),
+        ):
+            text = text.replace(mark, words)
+        return text
 
     return StoryFile(
         path=table.path,
