@@ -245,9 +245,23 @@ def test_a_preview_is_bounded_and_reads_a_byte_order_mark(tmp_path: Path) -> Non
     (tmp_path / "wide.csv").write_text(",".join(f"c{i}" for i in range(5000)) + "\n")
     (tmp_path / "broken.csv").write_bytes(b"\xff\xfe")
     for i in range(30):
-        (tmp_path / f"z{i}.png").write_bytes(b"x")
+        (tmp_path / f"z{i}.x{i}").write_bytes(b"x")
     text = preview(tmp_path, 3000)
     assert len(text) <= 3001
     assert "2 rows, 2 columns" in text
     assert "\ufeff" not in text
     assert "and 13 more files" in text
+
+
+def test_a_preview_tells_of_hundreds_of_pictures_in_a_line(tmp_path: Path) -> None:
+    from sandmle.env.preview import preview
+
+    (tmp_path / "images").mkdir()
+    for i in range(300):
+        (tmp_path / "images" / f"A{i:03d}.png").write_bytes(b"x" * 40)
+    (tmp_path / "train.csv").write_text("id,photo,note\n" + f"A000,images/A000.png,{'so ' * 900}\n")
+    text = preview(tmp_path, 3000)
+    assert text.startswith("- `train.csv`")
+    assert "- 300 files such as `images/A000.png` (40 bytes each)" in text
+    assert text.count("A0") == 3
+    assert len(text) < 800
