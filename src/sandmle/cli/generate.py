@@ -47,11 +47,13 @@ def generate(
     """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
     from sandmle.errors import UsageError
     from sandmle.factory.pipeline import make, new_job
+    from sandmle.factory.size import megabytes
 
     chosen = _mix(mix, seeds, family, modality, task_type, level, holdout_families)
     job = new_job(n, seed, chosen, test_policy, thresholds)
     if val is not None and not 0 <= val < n:
         raise UsageError(f"--val {val}: some of the {n} tasks must be left to train on")
+    say(f"{n} {'task' if n == 1 else 'tasks'}, about {megabytes(job, n):,.1f} MB in all")
     share = 0.1 if val is None else val / n
     with resumable():
         index = make(out, n, job, share, workers=workers, progress=_tell, sandbox=sandbox)
