@@ -170,6 +170,9 @@ def test_targets_are_neither_rare_nor_free_of_noise(name: str) -> None:
             assert sample.clean.min() >= 0
             assert sample.clean.std() > 0.2
             assert 0 < np.mean(sample.clean != sample.observed) < 0.6
+        elif outcome.kind == "forecast":  # in logarithms of the story's unit
+            assert 0.2 < sample.clean.std() < 1.6
+            assert 0 < np.abs(sample.observed - sample.clean).mean() < 0.3
         elif outcome.size:
             two = outcome.kind in ("binary", "link")
             assert outcome.size == 2 if two else 3 <= outcome.size <= 5
@@ -265,7 +268,7 @@ def test_train_and_test_share_no_row_no_id_and_no_group(name: str) -> None:
         assert [c.name for c in columns_of(recipe)] == test.header[1:]
         kinds = {column.name: column.kind for column in columns_of(recipe)}
         first, second = (
-            {tuple(view.content(name) for name in view.names)}
+            set(zip(*(view.content(name) for name in view.names), strict=True))
             for view in (
                 View.of(content, tables, recipe.story.id_column, recipe.story.target.columns, kinds)
                 for content in (tables.train, tables.test)

@@ -1,6 +1,7 @@
 """Builds the files of a task from its recipe: the same bytes for the same seed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -17,6 +18,8 @@ from sandmle.factory.family import (
     VariableKind,
 )
 from sandmle.factory.ladder import Goal, Remedy, Script, opening
+from sandmle.factory.modalities.image import boxes, masks
+from sandmle.factory.modalities.text import spans
 from sandmle.factory.mutation import MUTATIONS, NUMERIC, Draft, TaskMutation
 from sandmle.factory.story import ASSETS, NAMED, TEXTS, Story, StoryColumn, fixed, spell
 from sandmle.factory.targets import SORTS, Columns, Sort
@@ -50,7 +53,7 @@ class Shell(Protocol):
 
 
 # where a target is no value a row
-_SHELLS: dict[OutcomeKind, Shell] = {}
+_SHELLS: dict[OutcomeKind, Shell] = {"mask": masks, "boxes": boxes, "span": spans}
 
 
 class Applied(Record):
@@ -213,12 +216,14 @@ def _tables(
         columns: dict[str, list[str]] = {name: [] for name in table.columns}
         for (split, names), draft in zip(splits, drafts, strict=True):
             for name, found in draft.tables[table.path].items():
-                if found.kind == "rows":
-                    columns[name] += [names[i] for i in found.values]
-                elif found.kind == "nodes":
-                    columns[name] += [groups(split, int(i)) for i in found.values]
-                else:
+                if found.kind == "numbers":
                     columns[name] += fixed(found.values, found.decimals)
+                    continue
+                marks = [""] * len(found.values) if found.marks is None else found.marks
+                shown = names.__getitem__ if found.kind == "rows" else partial(groups, split)
+                columns[name] += [
+                    shown(int(i)) + mark for i, mark in zip(found.values, marks, strict=True)
+                ]
         order = rng.permutation(len(next(iter(columns.values()))))
         told = {name.replace("{id}", recipe.story.id_column): c for name, c in columns.items()}
         files[table.path] = to_csv({name: [c[i] for i in order] for name, c in told.items()})
@@ -260,6 +265,7 @@ def goal_of(recipe: Recipe) -> Goal:
         middle=metric.name in _MIDDLE,
         columns=tuple(Column(c.name, c.kind) for c in columns_of(recipe) if c.kind in known),
         look=member(recipe).look(_names(recipe)),
+        tables=tuple(table.path for table in member(recipe).tables()),
         shape=story.target.shape,
         most=story.target.most,
     )

@@ -106,12 +106,14 @@ class Cells(NamedTuple):
     """A column of a table beside train and test.
 
     `rows` are positions in the sample, shown as ids; `nodes` numbers of nodes (or groups), shown as
-    their names; `numbers` are shown with `decimals`.
+    their names; `numbers` are shown with `decimals`. `marks`, where there are any, are texts that
+    stand behind the ids or names.
     """
 
     kind: Literal["rows", "nodes", "numbers"]
     values: NDArray[Any]
     decimals: int = 0
+    marks: NDArray[Any] | None = None
 
 
 class Sample(NamedTuple):

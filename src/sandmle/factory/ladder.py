@@ -31,8 +31,9 @@ class Goal(NamedTuple):
 
     `form` is the kind of submission that the metric wants (`metrics/kinds.py`), `middle` whether
     the median rather than the mean is the best constant. `columns` are those that have to be loaded
-    or looked at, `look` is the source of what anybody makes of other tables, `shape` that of a
-    picture with a mask or boxes, and `most` how many boxes it may have.
+    or looked at, `look` is the source of what anybody makes of other tables, `tables` are the paths
+    of these, `shape` is that of a picture with a mask or boxes, and `most` how many boxes it may
+    have.
     """
 
     id_column: str
@@ -43,6 +44,7 @@ class Goal(NamedTuple):
     middle: bool
     columns: tuple[Column, ...] = ()
     look: str = ""
+    tables: tuple[str, ...] = ()
     shape: tuple[int, int] | None = None
     most: int = 0
 
@@ -117,7 +119,7 @@ def opening(remedies: Sequence[Remedy], solution: Solution, numeric: Sequence[st
 def program(goal: Goal, body: Sequence[str], load: str | None = None) -> str:
     """Assemble a program up to its submission; `load` in the place of loading every column."""
     if load is None:
-        load = loading(goal.columns) if goal.columns else ""
+        load = loading(goal.columns, goal.tables)
     text = "\n\n".join(part for part in (load, *body) if part)
     target = json.dumps(goal.targets[0] if len(goal.targets) == 1 else list(goal.targets))
     return f"""\

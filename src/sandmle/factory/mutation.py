@@ -69,10 +69,14 @@ class Setting(NamedTuple):
 
 
 class TaskMutation(Record):
-    """One mutation of one task. A class is registered under `name`; `sort` is what it works on."""
+    """One mutation of one task. A class is registered under `name`; `sort` is what it works on.
+
+    Of several on the same cells, those of a higher `layer` come later, and are undone before.
+    """
 
     name: ClassVar[str]
     sort: ClassVar[Literal["cells", "labels"]] = "cells"
+    layer: ClassVar[int] = 0
 
     @classmethod
     @abstractmethod
@@ -126,7 +130,15 @@ MUTATIONS: Registry[type[TaskMutation]] = Registry(
         "sandmle.factory.modalities.tabular.value_mutations",
         "sandmle.factory.modalities.tabular.text_mutations",
         "sandmle.factory.modalities.tabular.label_mutations",
-        "sandmle.factory.modalities.image.mutations",
+        "sandmle.factory.modalities.text.word_mutations",
+        "sandmle.factory.modalities.text.passage_mutations",
+        "sandmle.factory.modalities.series.mutations",
+        "sandmle.factory.modalities.image.light_mutations",
+        "sandmle.factory.modalities.image.camera_mutations",
+        "sandmle.factory.modalities.image.readout_mutations",
+        "sandmle.factory.modalities.audio.mutations",
+        "sandmle.factory.modalities.audio.recorder_mutations",
+        "sandmle.factory.modalities.graph.mutations",
     ),
     group="sandmle.mutations",
 )
@@ -152,7 +164,7 @@ def draw_mutations(
             free = tuple(c for c in setting.free if c.name not in one.touched)
             setting = setting._replace(free=free)
     # labels last: an entry is copied as it stands in the file, and is the first to be undone
-    return tuple(sorted(drawn, key=lambda one: one.sort == "labels"))
+    return tuple(sorted(drawn, key=lambda one: (one.sort == "labels", one.layer)))
 
 
 def edge(column: StoryColumn, side: int) -> float:

@@ -5,6 +5,7 @@ sounds where the paths were. `LOOKS` are the general features that the generic r
 small copy of a picture, the mean spectrum of a sound, the words of a text.
 """
 
+from pathlib import Path
 from typing import NamedTuple
 
 from sandmle.factory.family import VariableKind
@@ -17,8 +18,11 @@ class Column(NamedTuple):
     kind: VariableKind
 
 
-def loading(columns: tuple[Column, ...]) -> str:
-    """Return the lines that load every column of both frames."""
+def loading(columns: tuple[Column, ...], tables: tuple[str, ...] = ()) -> str:
+    """Return the lines that load tables beside the frames, and every column of both frames.
+
+    A table becomes a frame that has the name of its file.
+    """
     kinds = {column.kind for column in columns} & LOADERS.keys()
     functions = [LOADERS[kind].strip() for kind in sorted(kinds)]
     lines = [
@@ -26,7 +30,9 @@ def loading(columns: tuple[Column, ...]) -> str:
         for c in columns
         if c.kind in LOADERS
     ]
-    return "\n\n\n".join([*functions, "\n".join(["for frame in (train, test):", *lines])])
+    read = [f'{Path(path).stem} = pd.read_csv("input/{path}")' for path in tables]
+    put = ["for frame in (train, test):", *lines] if lines else []
+    return "\n\n\n".join(part for part in (*functions, "\n".join([*read, *put])) if part)
 
 
 def looking(columns: tuple[Column, ...], look: str) -> str:
@@ -148,8 +154,8 @@ def look_note(texts, known):
 ''',
     "document": '''
 def look_document(texts, known):
-    """Words and pairs of words, weighted by how rare they are."""
-    words = TfidfVectorizer(ngram_range=(1, 2), min_df=2, max_features=400, sublinear_tf=True)
+    """Words, weighted by how rare they are; pairs of them would take long."""
+    words = TfidfVectorizer(min_df=2, max_features=200, sublinear_tf=True)
     return words.fit(known).transform(texts).toarray()
 ''',
     "series": '''

@@ -16,6 +16,7 @@ from sandmle.factory.mutation import (
 from sandmle.factory.story import AMOUNT_SPREAD, StoryColumn, StoryTarget
 
 _OFFSET = 2.5  # spreads by which a wrong quantity is off
+_MISCOUNT = 3  # by how much a wrong count is
 
 
 class Wrong(TaskMutation):
@@ -44,7 +45,7 @@ class Wrong(TaskMutation):
         """Return the wrong targets for right ones."""
         if self.classes:
             return (observed + 1) % len(self.classes)
-        return observed + _OFFSET
+        return observed + (_MISCOUNT if self.outcome == "count" else _OFFSET)
 
     def turned_back(self, column: str) -> str:
         """Return the expression for the right target in a frame `rows` with wrong ones."""
@@ -58,11 +59,11 @@ class Wrong(TaskMutation):
 
 
 def _facts(target: StoryTarget) -> dict[str, Any]:
-    amount = float(np.exp(_OFFSET * AMOUNT_SPREAD))
+    offsets = {"amount": float(np.exp(_OFFSET * AMOUNT_SPREAD)), "count": float(_MISCOUNT)}
     return {
         "outcome": target.kind,
         "classes": target.classes,
-        "offset": amount if target.kind == "amount" else _OFFSET * target.spread,
+        "offset": offsets.get(target.kind, _OFFSET * target.spread),
     }
 
 

@@ -1,0 +1,1 @@
+"""Sounds: what families compose them of, and what mutations do to them."""
