@@ -42,6 +42,7 @@ ATTACK = "redteam/test_redteam.py::test_attack"
 CONFINED = "sandbox/test_confined.py"
 INSIDE = "sandbox/test_inside.py"
 GATE, AUDIT, BUILD = "factory/gate.py", "factory/audit.py", "factory/build.py"
+PROBES = "factory/probes.py"
 AUDITED = "factory/test_audit.py"
 FAMILIES = "conformance/test_families.py"
 
@@ -169,45 +170,101 @@ MUTANTS = [
     ),
     Mutant(
         "hashes of ids are not looked at",
-        AUDIT,
-        "            letters,\n            bits,\n",
-        "            letters,\n",
+        PROBES,
+        "lengths, letters, bits]",
+        "lengths, letters]",
         f"{AUDITED}::test_a_planted_leak_is_found",
     ),
     Mutant(
         "the audit knows planned columns only",
-        AUDIT,
-        "[name for name in test.header if name != id_column]",
-        "[column.name for column in columns_of(recipe)]",
+        PROBES,
+        "[name for name in table.header if name not in (id_column, *targets)]",
+        "list(kinds)",
         f"{AUDITED}::test_a_planted_leak_is_found",
     ),
     Mutant(
         "rows that train and test share are let through",
         AUDIT,
-        "exact = sum(tuple(row) in seen for row in test)",
-        "exact = 0",
+        "sum(row in seen for row in test)",
+        "0",
         f"{AUDITED}::test_rows_of_train_in_test_are_found",
     ),
     Mutant(
         "answers are as noisy as training labels",
         BUILD,
-        "**answer_columns(recipe, test.clean)",
-        "**answer_columns(recipe, test.observed)",
-        f"{FAMILIES}::test_answers_follow_the_rule_and_training_labels_are_noisy",
+        "sort.answers(story.target, form, test.clean)",
+        "sort.answers(story.target, form, test.observed)",
+        f"{FAMILIES}::test_answers_follow_the_rule_and_training_labels_are_noisy[interaction]",
     ),
     Mutant(
         "the pool is the shipped test",
         "factory/trial.py",
         "draw(recipe, (FRESH, _POOL, *seed), 1, n",
         "draw(recipe, seed, 1, n",
-        f"{FAMILIES}::test_the_pool_shares_nothing_with_what_is_shipped",
+        f"{FAMILIES}::test_the_pool_shares_nothing_with_what_is_shipped[interaction]",
     ),
     Mutant(
         "groups of train come again in test",
         BUILD,
         "numbers[2 * i + (split == 'test')]",
         "numbers[2 * i]",
-        f"{FAMILIES}::test_train_and_test_share_no_row_no_id_and_no_group",
+        f"{FAMILIES}::test_train_and_test_share_no_row_no_id_and_no_group[group_relative]",
+    ),
+    Mutant(
+        "a query that is drawn twice counts as one",
+        "factory/trial.py",
+        "return np.concatenate(drawn), names.astype(str)",
+        "return np.concatenate(drawn), None",
+        "factory/test_gate.py::test_whole_queries_are_drawn_and_each_counts",
+    ),
+    Mutant(
+        "corners of pictures are not looked at",
+        PROBES,
+        'for name in view.of_kind(("image", "frames")):\n        pixels',
+        "for name in ():\n        pixels",
+        f"{AUDITED}::test_what_is_planted_into_files_is_found[image_shapes]",
+    ),
+    Mutant(
+        "comments in pictures are not looked at",
+        PROBES,
+        "            other.append(name + body)\n        at += 12",
+        "            pass\n        at += 12",
+        f"{AUDITED}::test_what_is_planted_into_files_is_found[image_shapes]",
+    ),
+    Mutant(
+        "pictures are compressed, so that their size tells what is in them",
+        "factory/assets.py",
+        'b"\\x78\\x01" + stored + struct.pack(">I", zlib.adler32(raw))',
+        "zlib.compress(raw)",
+        "factory/test_assets.py::test_every_picture_of_a_shape_has_the_same_size",
+    ),
+    Mutant(
+        "masks are counted along the rows",
+        SUBMISSION,
+        'ravel(order="F")',
+        "ravel()",
+        "tasks/test_submission.py::test_a_mask_survives_being_written",
+    ),
+    Mutant(
+        "dice is half of what it is",
+        "metrics/segmentation.py",
+        "mean_ratio(2 * shared, first + second)",
+        "mean_ratio(shared, first + second)",
+        "metrics/test_parity.py::test_hand_worked",
+    ),
+    Mutant(
+        "one true box is found by many",
+        "metrics/detection.py",
+        "hit[i] = taken[j] = True",
+        "hit[i] = True",
+        "metrics/test_parity.py::test_each_true_box_is_found_once_and_by_the_surest",
+    ),
+    Mutant(
+        "the mix has no domains",
+        "factory/mix.py",
+        "if weight > 0]\n    if not names:",
+        "if weight > 1e9]\n    if not names:",
+        "factory/test_mix.py::test_the_papers_proportions_are_kept",
     ),
     Mutant(
         "test labels are spoiled as well",

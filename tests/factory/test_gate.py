@@ -182,3 +182,24 @@ def test_generic_skill_is_the_share_of_the_way() -> None:
     way = (anchors.generic - anchors.floor) / (anchors.reference - anchors.floor)
     assert anchors.generic_skill == pytest.approx(way)
     assert 0.2 < way < 0.6
+
+
+def test_whole_queries_are_drawn_and_each_counts() -> None:
+    """One of two queries is ranked right and one is not: resamples score one of three values."""
+    relevance = np.array([0.0, 1.0, 0.0, 1.0])
+    score = np.array([0.0, 1.0, 1.0, 0.0])
+    metric = METRICS.get("ndcg")
+    trial = Trial(
+        metric=metric,
+        schema=metric.schema("id", "y", (), 4).model_dump(),
+        n_test=4,
+        ids=(),
+        answers={"y": relevance, "query": np.array(["a", "a", "b", "b"], object)},
+        predictions={},
+        kinds={},
+        blind={},
+        sample={},
+    )
+    worse = 1 / np.log2(3)
+    found = bootstrap(trial, [{"y": score}], np.random.default_rng(0))[:, 0]
+    assert set(found.round(9)) == {round(v, 9) for v in (1.0, worse, (1 + worse) / 2)}

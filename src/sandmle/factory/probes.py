@@ -21,6 +21,7 @@ from sandmle.tasks.submission import Table, parse_number, read_table
 
 Floats = NDArray[np.float64]
 _DIGITS = re.compile(r"\d+")
+_LONG = ("series", "plan", "note")
 _EDGE = 3  # pixels from a corner that are looked at one by one
 _ENDS = 4  # samples at either end of a sound that are looked at one by one
 
@@ -93,9 +94,15 @@ def _name_features(names: Sequence[str]) -> Floats:
 
 
 def form_probe(view: View) -> Floats:
-    """Return how cells are written: empty or not, how many decimals, blanks, capitals."""
-    columns = []
+    """Return how cells are written: empty or not, how many decimals, blanks, capitals.
+
+    Of single values only: how long a series is written depends on its numbers, and texts have a
+    probe of their own.
+    """
+    columns = [np.zeros(len(view.table.rows))]
     for name in view.names:
+        if view.kinds.get(name) in _LONG:
+            continue
         cells = view.table.column(name)
         columns.append([float(cell == "") for cell in cells])
         columns.append([float(len(cell.partition(".")[2])) for cell in cells])

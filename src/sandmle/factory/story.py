@@ -129,10 +129,16 @@ def tell(skin: Skin, family: Family, by_label: bool, rng: np.random.Generator) -
         id_column=skin.id.name,
         id_prefix=skin.id.prefix,
         target=_target(ask, family, by_label, columns),
-        columns=columns,
+        columns=tuple(_dated(c) if kind == "forecast" and c.kind == "time" else c for c in columns),
         table=_table(skin, side, columns) if side else None,
         files=tuple(_file(skin, table) for table in family.tables()),
     )
+
+
+def _dated(column: StoryColumn) -> StoryColumn:
+    """Say of the time of a forecast what it is the time of."""
+    first = "first of the coming days; the history ends the day before"
+    return column.model_copy(update={"description": first})
 
 
 class _Picker:
@@ -177,7 +183,7 @@ class _Picker:
         return {
             "name": history.name,
             "unit": history.unit,
-            "description": f"{history.description}, one number a day, the day before last",
+            "description": f"{history.description}, a number for each day, the latest last",
             "center": history.typical,
             "decimals": history.decimals,
         }

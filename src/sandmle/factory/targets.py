@@ -135,9 +135,11 @@ class Quantity:
         return {f"the {how}": {target.name: np.full(n, float(v))} for how, v in middle.items()}
 
     def goal(self, target: StoryTarget, table: Table) -> Floats:
-        """Return the rank of each value."""
+        """Return the rank of each value, equal ones the same: no order of rows may show in it."""
         values = _numbers(table, (target.name,))[:, 0]
-        return (np.argsort(np.argsort(values, kind="stable"), kind="stable") / len(values))[:, None]
+        _, which, counts = np.unique(values, return_inverse=True, return_counts=True)
+        ranks: Floats = (np.cumsum(counts) - (counts + 1) / 2)[which] / len(values)
+        return ranks[:, None]
 
     def guess(
         self, target: StoryTarget, form: str, goal: Floats, known: NDArray[Any] | None
