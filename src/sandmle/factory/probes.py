@@ -99,7 +99,7 @@ def form_probe(view: View) -> Floats:
     Of single values only: how long a series is written depends on its numbers, and texts have a
     probe of their own.
     """
-    columns = [np.zeros(len(view.table.rows))]
+    columns: list[Any] = [np.zeros(len(view.table.rows))]
     for name in view.names:
         if view.kinds.get(name) in _LONG:
             continue

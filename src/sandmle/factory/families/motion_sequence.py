@@ -1,9 +1,9 @@
-"""Motion sequence: pictures of damage to a road, taken one after the other as a vehicle gathers speed.
+"""Motion sequence: pictures of a damage, taken one after the other from a vehicle in motion.
 
 The form of the damage is its class; cracks and pits have as much ink in all classes, lie anywhere
-and in any direction, and are lighter or darker than the road. The damage moves from picture to
-picture along the way of travel, and each one is more smeared than the one before. Whoever lays
-them on top of each other and measures the form without regard to its direction sees the class.
+and in any direction, and are lighter or darker than the surface. From picture to picture the damage
+moves along the way of travel, and is more smeared. Whoever lays the pictures on top of each other
+and measures the form without regard to its direction sees the class.
 """
 
 from typing import ClassVar, Self
@@ -29,16 +29,18 @@ from sandmle.types import Record
 _SIZE = 64
 _INK = 34.0  # pixels of line that every damage has
 _MOST = 4  # pictures of a row
-_FORMS = ("one crack", "a crack with three arms", "a closed ring", "two cracks side by side", "pits")
+_FORMS = (
+    "one crack", "a crack with three arms", "a closed ring", "two cracks side by side", "pits",
+)  # fmt: skip
 _SHARES = (0.38, 0.25, 0.17, 0.11, 0.09)  # of the classes: the rarest is seen a dozen times
 # contrast, grain, pixels of smear in the first picture and more in each that follows, share of
 # labels that are random; by level
 _LEVELS = (
-    (60.0, 10.0, 2.0, 2.0, 0.03),
-    (57.0, 11.0, 2.0, 2.5, 0.04),
-    (54.0, 12.0, 2.5, 2.5, 0.05),
-    (51.0, 13.0, 2.5, 3.0, 0.06),
-    (48.0, 14.0, 3.0, 3.0, 0.07),
+    (60.0, 9.0, 2.0, 2.0, 0.03),
+    (59.0, 9.5, 2.0, 2.5, 0.04),
+    (58.0, 10.0, 2.5, 2.5, 0.05),
+    (57.0, 10.5, 2.5, 3.0, 0.05),
+    (56.0, 11.0, 3.0, 3.0, 0.06),
 )
 
 
@@ -132,7 +134,7 @@ class MotionSequence(FamilyOf[MotionSequenceConfig]):
         config = self.config
         forms = "; ".join(f"class {i}: {_FORMS[k]}" for i, k in enumerate(config.forms))
         return (
-            f"the form of what is lighter or darker than the road in all pictures of feat_0 is "
+            f"the form of what is lighter or darker than its surroundings in the pictures of feat_0 is "
             f"{forms}; picture k from 0 is smeared over {config.smear:g} + {config.growth:g} k "
             f"pixels, {np.degrees(config.travel):.0f} degrees down from the rows; in train "
             f"{config.wrong:.0%} of the labels are random"
@@ -149,10 +151,11 @@ def _form(rng: np.random.Generator, name: str) -> Floats:
     if name == "a closed ring":
         around = np.arange(0, 2 * np.pi, 0.25 * 2 * np.pi / _INK)
         radius = _INK / (2 * np.pi) * (1 + 0.12 * np.cos(2 * around + turn))
-        return np.column_stack([radius * np.cos(around), radius * np.sin(around)])
+        return _turned(radius, np.zeros_like(radius), around)
     if name == "pits":
         places = rng.permutation(16)[:10]
-        middles = 6 * np.column_stack([places // 4, places % 4]) - 9 + rng.uniform(-1, 1, (10, 2))
+        x, y = 6 * np.stack([places // 4, places % 4]) - 9 + rng.uniform(-1, 1, (2, 10))
+        middles = _turned(x, y, turn)
         return np.concatenate([_line(rng, m, rng.uniform(0, 6.3), _INK / 10) for m in middles])
     across = np.array([-np.sin(turn), np.cos(turn)])
     if name == "two cracks side by side":
@@ -162,9 +165,9 @@ def _form(rng: np.random.Generator, name: str) -> Floats:
         return _line(rng, np.zeros(2), turn, _INK)
     arms = [turn + k * 2 * np.pi / 3 + rng.uniform(-0.2, 0.2) for k in range(3)]
     reach = _INK / 6
-    return np.concatenate([
-        _line(rng, reach * np.array([np.cos(a), np.sin(a)]), a, 2 * reach) for a in arms
-    ])
+    return np.concatenate(
+        [_line(rng, reach * np.array([np.cos(a), np.sin(a)]), a, 2 * reach) for a in arms]
+    )
 
 
 def _line(rng: np.random.Generator, middle: Floats, angle: float, length: float) -> Floats:
@@ -172,9 +175,14 @@ def _line(rng: np.random.Generator, middle: Floats, angle: float, length: float)
     along = np.arange(0, length, 0.25) - length / 2
     phase, pace = rng.uniform(0, 2 * np.pi), rng.uniform(0.25, 0.5)
     off = 0.8 * np.sin(pace * along + phase)
-    turned = [along * np.cos(angle) - off * np.sin(angle), along * np.sin(angle) + off * np.cos(angle)]
-    points: Floats = middle + np.stack(turned, axis=1)
+    points: Floats = middle + _turned(along, off, angle)
     return points
+
+
+def _turned(x: Floats, y: Floats, angle: float | Floats) -> Floats:
+    """Return points (m, 2) turned around the origin."""
+    turned = [x * np.cos(angle) - y * np.sin(angle), x * np.sin(angle) + y * np.cos(angle)]
+    return np.stack(turned, axis=1)
 
 
 def _inked(points: Floats) -> Floats:
