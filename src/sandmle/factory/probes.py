@@ -8,6 +8,8 @@ import hashlib
 import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -232,24 +234,39 @@ def _setting(text: str) -> list[int]:
 
 def network_probe(view: View) -> Floats | None:
     """Return where the rows are found in other tables, and how what they name is numbered there."""
-    found = [_places(view, read_table(content)) for content in view.tables.values()]
+    found = [_places(view, _listed(content)) for content in view.tables.values()]
     return np.column_stack(found) if found else None
 
 
-def _places(view: View, table: Table) -> Floats:
-    """Return, for each row: its first and mean place in a table, and how its lines are numbered."""
-    numbers = np.array([[parse_number(cell) for cell in row] for row in table.rows])
-    numeric = np.flatnonzero(np.isfinite(numbers).all(axis=0))
+class _Listed(NamedTuple):
+    """A table as the probe sees it: columns of numbers (n, k), and where each text stands."""
+
+    numbers: Floats
+    where: Mapping[str, Sequence[tuple[int, int]]]
+
+
+@lru_cache(maxsize=4)  # train and test look at the same tables
+def _listed(content: bytes) -> _Listed:
+    rows = read_table(content).rows
+    width = len(rows[0]) if rows else 0
+    numeric = [k for k in range(width) if all(isfinite(parse_number(row[k])) for row in rows)]
+    numbers = np.array([[parse_number(row[k]) for k in numeric] for row in rows])
     where: dict[str, list[tuple[int, int]]] = {}
-    for line, row in enumerate(table.rows):
-        for side, cell in enumerate(row):
-            if side not in numeric:
-                where.setdefault(cell, []).append((line, side))
+    for side in sorted({*range(width)} - {*numeric}):
+        for line, row in enumerate(rows):
+            where.setdefault(row[side], []).append((line, side))
+    return _Listed(numbers.reshape(len(rows), -1), {k: sorted(v) for k, v in where.items()})
+
+
+def _places(view: View, table: _Listed) -> Floats:
+    """Return, for each row: its first and mean place in a table, and how its lines are numbered."""
     keys = [view.id_column, *view.of_kind(("node", "query", "group"))]
     features = []
     for name in keys:
         cells = view.table.column(name)
-        rows = [_place(where.get(cell, []), numbers[:, numeric], len(table.rows)) for cell in cells]
+        rows = [
+            _place(table.where.get(cell, []), table.numbers, len(table.numbers)) for cell in cells
+        ]
         features.append(np.array(rows, dtype=float))
     return np.column_stack(features)
 

@@ -71,7 +71,7 @@ class ImageBoxes(FamilyOf[ImageBoxesConfig]):
     metrics: ClassVar[tuple[str, ...]] = METRICS_OF["boxes"]
     mutations: ClassVar[tuple[str, ...]] = (
         "salt_and_pepper", "dead_lines", "corner_stamp", "turned_camera", "stored_negative",
-        "poor_exposure", "motion_blur", "skewed_rows", "split_fields", "mirrored",
+        "motion_blur", "skewed_rows", "split_fields", "mirrored",
     )  # fmt: skip
     n_train: ClassVar[tuple[int, int]] = (80, 160)
     n_test: ClassVar[int] = 100

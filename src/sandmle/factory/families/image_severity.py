@@ -37,8 +37,8 @@ _AREA = (100.0, 170.0)  # pixels, of all pits of a picture
 _LONGEST = 2.2  # length of a pit, in widths
 # contrast in grey levels, spread of the noise of single pixels and of clouds, noise of the grades,
 # power of the radius that the pitted area grows with; by level
-_LEVELS = ((60, 9, 7, 0.2, 0.8), (56, 10, 8, 0.22, 0.6), (52, 11, 9, 0.24, 0.4),
-           (48, 12, 10, 0.27, 0.2), (44, 13, 11, 0.3, 0))  # fmt: skip
+_LEVELS = ((60, 6, 5, 0.2, 1.5), (56, 8, 7, 0.22, 1.2), (52, 10, 9, 0.24, 0.9),
+           (48, 12, 10, 0.27, 0.6), (44, 13, 11, 0.3, 0.3))  # fmt: skip
 
 
 class ImageSeverityConfig(Record):

@@ -30,7 +30,7 @@ _SHAPES = (
 )  # fmt: skip
 # contrast in grey levels, spread of the noise of single pixels and of clouds, how far from the
 # middle a defect lies; by level
-_LEVELS = ((42, 14, 8, 6), (40, 15, 9, 7), (39, 15, 10, 8), (38, 16, 11, 9), (37, 17, 12, 10))
+_LEVELS = ((40, 7, 8, 3), (38, 9, 9, 4), (36, 11, 10, 5), (34, 13, 11, 7), (32, 14, 12, 8))
 
 
 class ImageShapesConfig(Record):

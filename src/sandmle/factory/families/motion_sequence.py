@@ -69,7 +69,7 @@ class MotionSequence(FamilyOf[MotionSequenceConfig]):
     outcomes: ClassVar[tuple[OutcomeKind, ...]] = ("classes",)
     metrics: ClassVar[tuple[str, ...]] = ("macro_f1", "balanced_accuracy", "mcc", "accuracy")
     mutations: ClassVar[tuple[str, ...]] = (
-        "salt_and_pepper", "dead_lines", "skewed_rows", "split_fields", "biased_recorder",
+        "salt_and_pepper", "corner_stamp", "skewed_rows", "split_fields", "biased_recorder",
     )  # fmt: skip
     n_train: ClassVar[tuple[int, int]] = (120, 200)
     n_test: ClassVar[int] = 300
@@ -134,8 +134,8 @@ class MotionSequence(FamilyOf[MotionSequenceConfig]):
         config = self.config
         forms = "; ".join(f"class {i}: {_FORMS[k]}" for i, k in enumerate(config.forms))
         return (
-            f"the form of what is lighter or darker than its surroundings in the pictures of feat_0 is "
-            f"{forms}; picture k from 0 is smeared over {config.smear:g} + {config.growth:g} k "
+            "the form of what is lighter or darker than its surroundings in the pictures of feat_0 "
+            f"is {forms}; picture k from 0 is smeared over {config.smear:g} + {config.growth:g} k "
             f"pixels, {np.degrees(config.travel):.0f} degrees down from the rows; in train "
             f"{config.wrong:.0%} of the labels are random"
         )
@@ -206,7 +206,7 @@ parts = np.stack([*rings, *waves]).reshape(len(rings) + len(waves), -1).T
 
 
 def overlaid(clip):
-    """The mean of the pictures of a row, each moved to where it fits the first, the first ones most."""
+    """The mean of the pictures of a row, each moved to where it fits the first."""
     clip = [picture - ndimage.gaussian_filter(picture, 8) for picture in np.asarray(clip, float)]
     total = clip[0].copy()
     first = np.conj(np.fft.rfft2(ndimage.gaussian_filter(clip[0], 1.5)))
