@@ -117,7 +117,7 @@ def _dumped(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def _checks(checks: Sequence[dict[str, Any]]) -> dict[str, float]:
-    return {c["name"]: c["value"] for c in checks}
+    return {c["name"]: c["value"] for c in checks if c["value"] is not None}
 
 
 def _compare(name: str, before: dict[str, float], now: dict[str, float]) -> Check:
