@@ -242,7 +242,7 @@ def test_the_ladder_goes_from_dummy_to_reference(name: str) -> None:
         for script in (*scripts, *ablations(recipe).values()):
             compile(script.code, script.name, "exec")
             assert "private" not in script.code
-            assert len(script.code.splitlines()) < 110
+            assert len(script.code.splitlines()) < 120
         for mutation in mutations(recipe):
             assert f"# {mutation.recovery}\n" in scripts[-1].code
             assert f"# {mutation.recovery}\n" not in ablations(recipe)[mutation.name].code
@@ -286,6 +286,7 @@ def test_train_and_test_share_no_row_no_id_and_no_group(name: str) -> None:
 
 @every_family
 def test_answers_follow_the_rule_and_training_labels_are_noisy(name: str) -> None:
+    noisy = False
     for recipe in recipes(name, 5):
         one = member(recipe)
         tables = draw(recipe, (5, 0, 0), 50, 100)
@@ -295,7 +296,8 @@ def test_answers_follow_the_rule_and_training_labels_are_noisy(name: str) -> Non
             expected = sort_of(recipe).answers(recipe.story.target, form, values)
             found = read_table(table)
             assert {n: found.column(n) for n in expected} == expected
-        assert tables.answer != tables.noisy
+        noisy |= tables.answer != tables.noisy
+    assert noisy
 
 
 @every_family

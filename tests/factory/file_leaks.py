@@ -33,7 +33,7 @@ NAME_LEAK = "file_names_tell"
 TEXT_LEAKS: dict[str, Callable[[str, float, np.random.Generator], str]] = {
     "texts_are_longer": lambda text, rank, rng: text + " and so on" * round(6 * rank),
     "blanks_at_the_end": lambda text, rank, rng: text + " " * round(3 * rank),
-    "capitals_tell": lambda text, rank, rng: text.capitalize() if rank > 0.5 else text.lower(),
+    "capitals_tell": lambda text, rank, rng: text[:30].upper() + text[30:] if rank > 0.5 else text,
 }
 PICTURES, SOUNDS = ("image", "frames"), ("audio",)
 
@@ -195,8 +195,12 @@ def renumbered(table: Table, rank: Mapping[str, float], rng: np.random.Generator
 
 
 def ranks(goal: np.ndarray) -> np.ndarray:
-    """Return one number from 0 to 1 for each target: of classes their place, else of the first."""
+    """Return the mean rank, 0 to 1, of each class, or of the first number that there is."""
+    if not np.ptp(goal, axis=0).any():
+        return np.full(len(goal), 0.5)  # of one row
+    goal = goal[:, np.ptp(goal, axis=0) > 0]
     k = goal.shape[1]
     one_hot = k > 1 and bool(np.isin(goal, (0, 1)).all() and (goal.sum(axis=1) == 1).all())
-    first = goal @ np.arange(k) / (k - 1) if one_hot else goal[:, 0]
-    return (first - first.min()) / max(float(np.ptp(first)), 1e-9)
+    first = goal @ np.arange(k) if one_hot else goal[:, 0]
+    _, which, counts = np.unique(first, return_inverse=True, return_counts=True)
+    return ((np.cumsum(counts) - counts / 2) / len(first))[which]

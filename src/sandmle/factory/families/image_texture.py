@@ -153,14 +153,16 @@ def _ladder(
     rng: np.random.Generator, statistic: Statistic, n: int, hard: float
 ) -> tuple[Floats, float]:
     """Return the values of a statistic for `n` classes, and how much pictures of a class differ."""
-    steps = np.arange(n)
+    steps: Floats = np.arange(n).astype(np.float64)
+    values: Floats
     if statistic == "period":
         step = 1.18 - 0.05 * hard
         values = rng.uniform(4.6, 5.2) * step**steps
         return values, 0.12 * (step - 1) * 5
     if statistic == "angle":
         gap = (60 - 10 * hard) / (n - 1)
-        return 88 - rng.uniform(0, 4) - gap * steps, 0.12 * gap
+        values = 88 - rng.uniform(0, 4) - gap * steps
+        return values, 0.12 * gap
     values = rng.uniform(0.0, 0.15) + (2.4 - 0.4 * hard) / (n - 1) * steps
     return values, 0.05
 

@@ -28,7 +28,7 @@ from sandmle.types import Record
 
 _SIZE = 64
 _INK = 34.0  # pixels of line that every damage has
-_MOST = 4  # pictures of a row
+_MOST = 5  # pictures of a row
 _FORMS = (
     "one crack", "a crack with three arms", "a closed ring", "two cracks side by side", "pits",
 )  # fmt: skip
@@ -94,7 +94,7 @@ class MotionSequence(FamilyOf[MotionSequenceConfig]):
 
     def variables(self) -> tuple[Variable, ...]:
         """Return the pictures."""
-        text = "one to four grey pictures of the same damage, ever more smeared"
+        text = "one to five grey pictures of the same damage, ever more smeared"
         return (Variable(name="feat_0", kind="frames", abstract=text),)
 
     def outcome(self) -> Outcome:

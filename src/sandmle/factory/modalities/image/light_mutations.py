@@ -105,49 +105,6 @@ def exposed(picture):
         )
 
 
-@MUTATIONS.register("side_light")
-class SideLight(PictureMutation):
-    """Pictures are lighter towards one side, each towards another and by another amount."""
-
-    name: ClassVar[str] = "side_light"
-    layer: ClassVar[int] = LIGHT
-    slope: float
-
-    @classmethod
-    def amounts(cls, rng: np.random.Generator, setting: Setting) -> dict[str, Any]:
-        """Choose how many pictures, and by how much."""
-        return {"share": setting.share(0.7, 0.9), "slope": setting.share(70, 100)}
-
-    def spoil(self, picture: Bytes, rng: np.random.Generator) -> Bytes:
-        """Add a slope of up to `slope` grey levels from side to side."""
-        height, width = picture.shape[:2]
-        angle, rise = rng.uniform(0, 2 * np.pi), self.slope * rng.uniform(0.6, 1)
-        down, right = np.linspace(-0.5, 0.5, height)[:, None], np.linspace(-0.5, 0.5, width)
-        light = rise * (down * np.sin(angle) + right * np.cos(angle))
-        return to_bytes(picture + light.reshape(light.shape + (1,) * (picture.ndim - 2)))
-
-    @property
-    def recovery(self) -> str:
-        """Return how it is undone."""
-        return f"pictures in {self.column} are lit from one side: take a fitted slope off"
-
-    def remedy(self, target: str) -> str:
-        """Return the lines that undo it."""
-        return self.mending(
-            "evenly_lit",
-            """
-def evenly_lit(picture):
-    height, width = picture.shape[:2]
-    flat = picture.reshape(height * width, -1).astype(float)
-    down, right = np.indices((height, width)).reshape(2, -1) / height - 0.5
-    slope = np.column_stack([down, right])
-    rise = np.linalg.lstsq(slope, flat.mean(axis=1) - np.median(flat), rcond=None)[0]
-    even = flat - (slope @ rise)[:, None]
-    return even.reshape(picture.shape).clip(0, 255).round().astype(np.uint8)
-""",
-        )
-
-
 @MUTATIONS.register("colour_cast")
 class ColourCast(PictureMutation):
     """Lamps of different colours: a share of the pictures has a cast; for colour pictures."""

@@ -116,4 +116,5 @@ def fibres(
     # the cosine of a sum, so that no wave is computed pixel by pixel
     sides = np.concatenate([np.cos(down), -np.sin(down)])
     field: Floats = np.einsum("ki,kj->ij", sides, np.concatenate([np.cos(right), np.sin(right)]))
-    return field / np.sqrt(12)
+    field /= np.sqrt(12)
+    return field

@@ -44,7 +44,8 @@ def unskewed(picture):
     def spoil(self, picture: Bytes, rng: np.random.Generator) -> Bytes:
         """Shift every row to the right by its number, around the rim."""
         down, right = np.indices(picture.shape[:2])
-        return picture[down, (right - down) % picture.shape[1]]
+        shifted: Bytes = picture[down, (right - down) % picture.shape[1]]
+        return shifted
 
     @property
     def recovery(self) -> str:
