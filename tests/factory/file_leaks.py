@@ -31,7 +31,7 @@ FILE_LEAKS: dict[str, FileLeak] = {}
 TABLE_LEAKS = ("edges_in_order_of_the_target", "edges_point_to_high_targets", "low_numbers_first")
 NAME_LEAK = "file_names_tell"
 TEXT_LEAKS: dict[str, Callable[[str, float, np.random.Generator], str]] = {
-    "texts_are_longer": lambda text, rank, rng: text + " and so on" * round(6 * rank),
+    "texts_are_longer": lambda text, rank, rng: text + " and so on" * round(20 * rank),
     "blanks_at_the_end": lambda text, rank, rng: text + " " * round(3 * rank),
     "capitals_tell": lambda text, rank, rng: text[:30].upper() + text[30:] if rank > 0.5 else text,
 }

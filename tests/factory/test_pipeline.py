@@ -91,7 +91,7 @@ def test_neighbouring_seeds_share_nothing() -> None:
     ]
     configs = {json.dumps(one.recipe.config, sort_keys=True) for one in plans}
     assert len(configs) == len({one.task_id for one in plans}) == 64
-    assert all(task_id(*one.seed) == one.task_id for one in plans)
+    assert all(task_id(*one.seed, None) == one.task_id for one in plans)
 
 
 def test_the_stub_rebuilds_the_shipped_data(task: Task, tmp_path: Path) -> None:
