@@ -1,5 +1,6 @@
 # make demo   the whole chain: tasks, rollouts, a page, two training steps
 # make test   the tests (no torch, and without the attacks of tests/redteam/run_all.py)
+# make gallery   GALLERY.md, one task of each family
 # make check  lint, types, layers
 # Everything happens in .venv. CONSTRAINTS= installs the newest versions instead of the pinned ones.
 
@@ -12,7 +13,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo demo-train test check clean
+.PHONY: demo demo-train test gallery check clean
 
 demo: $(VENV)/.core
 	@echo "== four tasks: drawn, solved by their ladders, passed through the gate (half a minute)"
@@ -33,6 +34,10 @@ demo-train: $(VENV)/.train
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --ignore tests/train --ignore tests/redteam
+
+gallery: $(VENV)/.core
+	$(BIN)/sandmle generate $(DEMO)/gallery --n 41 --seed 0
+	$(BIN)/sandmle tasks gallery $(DEMO)/gallery --markdown GALLERY.md --html $(DEMO)/gallery.html
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

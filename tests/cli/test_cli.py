@@ -138,7 +138,10 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["generate", "out", "--n", "0"], "at least one"),
         (["generate", "out", "--family", "interactoin"], "did you mean 'interaction'"),
         (["generate", "out", "--sandbox", "cool"], "did you mean 'cold'"),
-        (["generate", "out", "--modality", "smell"], "unknown modality 'smell'; Known: tabular"),
+        (
+            ["generate", "out", "--modality", "smell"],
+            "unknown modality 'smell'; Known: audio, graph",
+        ),
         (["generate", "out", "--level", "hard"], "levels are whole numbers"),
         (["generate", "out", "--level", "9"], "levels go from 1 to 5"),
         (["generate", "out", "--mix", "no.toml"], "no.toml: cannot be read"),

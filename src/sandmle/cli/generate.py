@@ -46,10 +46,11 @@ def generate(
 ) -> None:
     """Write a corpus of verified tasks. The same command goes on where it was interrupted."""
     from sandmle.errors import UsageError
-    from sandmle.factory.pipeline import make, new_job
+    from sandmle.factory.pipeline import make, new_job, require
     from sandmle.factory.size import megabytes
 
     chosen = _mix(mix, seeds, family, modality, task_type, level, holdout_families)
+    require(sandbox, workers)
     job = new_job(n, seed, chosen, test_policy, thresholds)
     if val is not None and not 0 <= val < n:
         raise UsageError(f"--val {val}: some of the {n} tasks must be left to train on")

@@ -77,9 +77,7 @@ def make(
     sandbox: str = DEFAULT_SANDBOX,
 ) -> CorpusIndex:
     """Do what `generate` does, and return the index alone: for corpora too large to hold."""
-    SANDBOXES.get(sandbox)
-    if workers < 1:
-        raise UsageError(f"{workers} workers: it takes at least one")
+    require(sandbox, workers)
     _check_folder(out)
     try:
         with lock(out):
@@ -95,6 +93,13 @@ def make(
             f"{out}: cannot be written ({why}); the same command goes on from here"
         ) from None
     return index
+
+
+def require(sandbox: str, workers: int) -> None:
+    """Refuse a sandbox that there is not, and less than one worker."""
+    SANDBOXES.get(sandbox)
+    if workers < 1:
+        raise UsageError(f"{workers} workers: it takes at least one")
 
 
 def new_job(n: int, seed: int, mix: Mix, policy: str, thresholds: str) -> Job:

@@ -62,7 +62,7 @@ class AudioBearing(FamilyOf[AudioBearingConfig]):
     outcomes: ClassVar[tuple[OutcomeKind, ...]] = ("number",)
     metrics: ClassVar[tuple[str, ...]] = ("rmse", "mae", "spearman")
     mutations: ClassVar[tuple[str, ...]] = (
-        "mains_hum", "wind_rumble", "loose_contact", "hall_echo", "other_rate", "biased_recorder",
+        "mains_hum", "loose_contact", "hall_echo", "other_rate", "biased_recorder",
         "double_entry",
     )  # fmt: skip
     n_train: ClassVar[tuple[int, int]] = (80, 200)

@@ -90,7 +90,7 @@ class AudioBeats(FamilyOf[AudioBeatsConfig]):
         hard = (level - 1) / 4
         weights = rng.uniform(0.7, 1.2, 4) * rng.choice([-1.0, 1.0], 4)
         weights[rng.permutation(3)[_COUNTING[level - 1] :]] = 0
-        weights[3] *= 0.75 - 0.25 * hard
+        weights[3] *= 1 - 0.3 * hard
         dull = rng.uniform(350, 550)
         config = AudioBeatsConfig(
             knocks=2 * int(rng.integers(4, 6)),
@@ -150,7 +150,7 @@ class AudioBeats(FamilyOf[AudioBeatsConfig]):
         return Solution(_FEATURES.format(**names), "linear")
 
 
-_HEIGHT = 0.12  # spread of the logarithm of how high the knocks of a recording are
+_HEIGHT = 0.2  # spread of the logarithm of how high the knocks of a recording are
 _TREND = 0.9  # spread of the trends of log interval and log loudness
 
 

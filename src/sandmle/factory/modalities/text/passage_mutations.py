@@ -194,10 +194,9 @@ class NewestFirst(PassageFault):
     def remedy(self, target: str) -> str:
         """Return the lines that undo it."""
         return (
-            "def turned_round(text):\n"
-            '    return ". ".join(reversed(text.removesuffix(".").split(". "))) + "."\n\n\n'
             "for frame in (train, test):\n"
             f'    newest = frame["{self.order.name}"] == "{self.order.values[1]}"\n'
-            f'    texts = frame.loc[newest, "{self.column}"]\n'
-            f'    frame.loc[newest, "{self.column}"] = texts.map(turned_round)'
+            f'    texts = frame.loc[newest, "{self.column}"].str.removesuffix(".")\n'
+            '    reverse = texts.str.split(". ", regex=False).str[::-1]\n'
+            f'    frame.loc[newest, "{self.column}"] = reverse.str.join(". ") + "."'
         )
