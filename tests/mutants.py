@@ -222,14 +222,14 @@ MUTANTS = [
         PROBES,
         'for name in view.of_kind(("image", "frames")):\n        pixels',
         "for name in ():\n        pixels",
-        f"{AUDITED}::test_what_is_planted_into_files_is_found[image_shapes]",
+        f"{AUDITED}::test_what_is_planted_into_files_is_found[image_regions]",
     ),
     Mutant(
         "comments in pictures are not looked at",
         PROBES,
         "            other.append(name + body)\n        at += 12",
         "            pass\n        at += 12",
-        f"{AUDITED}::test_what_is_planted_into_files_is_found[image_shapes]",
+        f"{AUDITED}::test_what_is_planted_into_files_is_found[image_regions]",
     ),
     Mutant(
         "pictures are compressed, so that their size tells what is in them",

@@ -68,10 +68,10 @@ from sandmle.factory.mix import Mix, stratum
 from sandmle.factory.plan import plan, spec_of
 
 mix = Mix().resolve()
-for slot in range(12):
+for slot in range(len(mix.families)):
     one = plan(7, slot, 0, stratum(mix, 7, slot))
-    tables = draw(one.recipe, one.seed, 50, 50)
-    parts = [*tables[:5], *tables.side.values(), spec_of(one, "").model_dump_json().encode()]
+    tables = draw(one.recipe, one.seed, 12, 12)
+    parts = [*tables[:5], *tables.extra.values(), spec_of(one, "").model_dump_json().encode()]
     parts += [script.code.encode() for script in ladder(one.recipe)]
     print(one.task_id, hashlib.sha256(b"".join(parts)).hexdigest())
 """

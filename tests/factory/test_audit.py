@@ -18,6 +18,15 @@ TABLES = [name for name in FAMILIES.names() if cell_of(FAMILIES.get(name)) in PL
 OTHERS = [name for name in FAMILIES.names() if name not in TABLES]
 
 
+def cheapest() -> list[str]:
+    """Return a family for each set of leaks that families can have: the one with fewest rows."""
+    found: dict[tuple[str, ...], str] = {}
+    for one in sorted(OTHERS, key=lambda name: (FAMILIES.get(name).n_test, name)):
+        (drawn,) = tasks(1, [one])
+        found.setdefault(tuple(file_leaks.applicable(drawn.recipe)), one)
+    return sorted(name for leaks, name in found.items() if leaks)
+
+
 def tasks(n: int, names=TABLES):
     """Yield plans of several families and metrics."""
     for i in range(n):
@@ -59,7 +68,7 @@ def test_clean_tasks_are_left_alone() -> None:
         assert found(one, None) == []
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", cheapest())
 def test_what_is_planted_into_files_is_found(name: str) -> None:
     (one,) = tasks(1, [name])
     assert found(one, None) == []
