@@ -80,7 +80,7 @@ WORKS = {
     ),
     "queues_and_locks": (
         "import multiprocessing as mp\ndef f(q, n):\n    with n.get_lock():\n        n.value += 1\n"
-        "    q.put(n.value)\nq, n = mp.Queue(), mp.Value('i', 0)\n"
+        "        q.put(n.value)\nq, n = mp.Queue(), mp.Value('i', 0)\n"
         "ps = [mp.Process(target=f, args=(q, n)) for _ in range(3)]\n[p.start() for p in ps]\n"
         "print(sorted(q.get() for _ in ps))\n[p.join() for p in ps]",
         "[1, 2, 3]",
