@@ -1,5 +1,7 @@
-"""Fixtures that several files share. Generated tasks are made once a test process."""
+"""Fixtures that several files share. Generated tasks are made once."""
 
+import fcntl
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,8 +32,16 @@ def _temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
-    """Two generated tasks that have passed the gate; one wants labels, one scores."""
-    return generate(tmp_path_factory.mktemp("corpus") / "two", 2, SEED, FAMILY)
+    """Two generated tasks that have passed the gate; one wants labels, one scores.
+
+    Test processes that run side by side share them: the first makes them, to the others
+    `generate` is a command that has nothing left to do.
+    """
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with (shared / "corpus.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return generate(shared / "corpus", 2, SEED, FAMILY)
 
 
 @pytest.fixture(scope="session")
