@@ -33,7 +33,10 @@ demo-train: $(VENV)/.train
 	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/grpo/page.html"
 
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --ignore tests/train --ignore tests/redteam
+	$(BIN)/python -m pytest -n auto -m "not slow" --ignore tests/train --ignore tests/redteam
+
+test-slow: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto -m slow --ignore tests/train --ignore tests/redteam
 
 gallery: $(VENV)/.core
 	$(BIN)/sandmle generate $(DEMO)/gallery --n 41 --seed 0

@@ -1,4 +1,5 @@
 import json
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -25,13 +26,19 @@ class Tags(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    tmp_path = tmp_path_factory.mktemp("made")
     code = f"print({HOSTILE!r})\nopen('submission.csv', 'w').write({ANSWERS!r})\n"
     build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), solutions={"90-reference": code})
     settings = load_config(None, [f"corpus.path='{tmp_path / 'c'}'", "group=1"])
     run_rollout(settings, tmp_path / "run", f"sandmle {HOSTILE}")
     return tmp_path / "run"
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(made, tmp_path / "run")
 
 
 def test_a_page_shows_the_run(run: Path) -> None:

@@ -283,14 +283,14 @@ for name in numeric:
 _CLASSIFIERS = (
     (20, "linear", "LogisticRegression(max_iter=1000)"),
     (30, "neighbours", "KNeighborsClassifier(7)"),
-    (40, "forest", "RandomForestClassifier(100, random_state=0)"),
-    (45, "kernel", "CalibratedClassifierCV(SVC(C=3), ensemble=False)"),
+    (40, "forest", "RandomForestClassifier(50, random_state=0)"),
+    (45, "kernel", "CalibratedClassifierCV(SVC(C=3), cv=3, ensemble=False)"),
     (50, "boosting", "GradientBoostingClassifier(n_estimators=60, subsample=0.8, random_state=0)"),
 )
 _REGRESSORS = (
     (20, "linear", "Ridge()"),
     (30, "neighbours", "KNeighborsRegressor(7)"),
-    (40, "forest", "RandomForestRegressor(100, random_state=0)"),
+    (40, "forest", "RandomForestRegressor(50, random_state=0)"),
     (
         45,
         "kernel",
@@ -300,12 +300,13 @@ _REGRESSORS = (
 )
 _SOLVERS_CLASS = {
     "linear": "make_pipeline(StandardScaler(), GridSearchCV(LogisticRegression(max_iter=1000), "
-    '{"C": [0.03, 0.1, 0.3, 1, 3, 10]}, cv=4, scoring="neg_log_loss"))',
+    '{"C": [0.03, 0.15, 0.8, 4]}, cv=4, scoring="neg_log_loss"))',
     "sparse": "make_pipeline(StandardScaler(), GridSearchCV(OneVsRestClassifier("
     'LogisticRegression(l1_ratio=1.0, solver="liblinear", random_state=0)), '
     '{"estimator__C": [0.05, 0.15, 0.5, 2]}, cv=4, scoring="neg_log_loss"))',
     "trees": "ExtraTreesClassifier(200, min_samples_leaf=2, random_state=0)",
-    "kernel": "make_pipeline(StandardScaler(), CalibratedClassifierCV(SVC(C=3), ensemble=False))",
+    "kernel": "make_pipeline(StandardScaler(), "
+    "CalibratedClassifierCV(SVC(C=3), cv=3, ensemble=False))",
 }
 _SOLVERS_NUMBER = {
     "linear": "make_pipeline(StandardScaler(), RidgeCV(np.logspace(-3, 3, 13)))",
