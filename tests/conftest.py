@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from build import FAMILY, SEED
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from sandmle.factory.pipeline import generate
 from sandmle.sandbox.base import Sandbox, open_sandbox
@@ -17,6 +17,10 @@ from sandmle.tasks.folder import Task
 
 # a busy machine is no failure, and a red test must be red again when it is looked at
 settings.register_profile("here", deadline=None, derandomize=True)
+# for seeded faults, where it matters that a test fails and not how simply
+settings.register_profile(
+    "unshrunk", settings.get_profile("here"), phases=(Phase.explicit, Phase.generate)
+)
 settings.load_profile("here")
 
 
