@@ -372,7 +372,7 @@ MUTANTS = [
         "metrics/ranking.py",
         "total += precision / min(k, len(wanted))",
         "total += precision / k",
-        f"{LAWS}[map_at_k]",
+        f"{LAWS}[map]",
     ),
     # --- rewards
     Mutant(
@@ -634,7 +634,8 @@ def survives(mutant: Mutant) -> str | None:
         if text.count(mutant.old) != 1:
             return f"its place was found {text.count(mutant.old)} times in {mutant.module}"
         path.write_text(text.replace(mutant.old, mutant.new))
-        options = "-x -q -p no:cacheprovider -p no:xdist --hypothesis-profile=unshrunk".split()
+        options = ["-xq", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        options += ["--hypothesis-profile", "unshrunk"]
         result = subprocess.run(
             [sys.executable, "-m", "pytest", *options, str(ROOT / "tests" / mutant.test)],
             cwd=ROOT,
