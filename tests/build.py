@@ -1,17 +1,36 @@
-"""Small hand-made tasks for tests: real folders, written by the real writer."""
+"""Small hand-made tasks for tests, written by the real writer; and what several tests look at."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sandmle.factory.family import FAMILIES, Family
+from sandmle.factory.mix import read_mix, stratum
+from sandmle.factory.slot import Job
 from sandmle.files import to_json
 from sandmle.grading.evaluator import render_evaluator
-from sandmle.grading.grader import threshold_keys
+from sandmle.grading.grader import Grader, threshold_keys
 from sandmle.metrics.registry import METRICS
+from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.folder import Task, write_task
-from sandmle.types import MetricRef, Milestones, Rung, SubmissionSchema, TaskCard
+from sandmle.types import Limits, MetricRef, Milestones, Rung, SubmissionSchema, TaskCard
 
 SEED, FAMILY = 2, "interaction"  # of the corpus that tests share: one wants labels, one scores
+
+PUBLISHED = Path(__file__).parents[1] / "docs" / "corpora" / "sandmle-912.json"
+
+
+def published_job() -> Job:
+    """Return what the published corpus is made of."""
+    record = json.loads(PUBLISHED.read_text())
+    return Job(seed=record["seed"], mix=read_mix(record["mix"]).resolve())
+
+
+def published_families() -> list[type[Family]]:
+    """Return the families of the first tasks of the published corpus."""
+    job, n = published_job(), len(json.loads(PUBLISHED.read_text())["first"])
+    return [FAMILIES.get(stratum(job.mix, job.seed, slot).family) for slot in range(n)]
 
 
 def milestones(
@@ -67,3 +86,17 @@ def build_task(
         **{f"private/solutions/{name}.py": code for name, code in (solutions or {}).items()},
     }
     return write_task(parent, card, {name: text.encode() for name, text in files.items()})
+
+
+def check_rungs(task: Task, sandbox: Sandbox) -> None:
+    """Run every third script of a ladder, the reference first: it scores what the card says."""
+    grader = Grader(task)
+    for rung, solution in list(zip(task.card.ladder, task.solutions(), strict=True))[::-3]:
+        workspace = sandbox.open(task.public, Limits())
+        result = workspace.run(solution.code)
+        assert result.status == "ok", result.stderr
+        grade = grader.grade(workspace.read("submission.csv", 10**6))
+        workspace.close()
+        assert grade.score is not None
+        assert abs(grade.score - rung.test) <= 1e-4 * abs(rung.test)
+        assert grade.reached["gold"] is (rung.kind == "reference")
