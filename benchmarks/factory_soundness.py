@@ -16,6 +16,7 @@ rule itself, on the very test, of 20 % of the training rows, with answers as noi
 
 import argparse
 import json
+import random
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -69,7 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("corpus", type=Path, nargs="?")
     parser.add_argument("--report", type=Path, nargs="+", help="only print what parts have found")
-    parser.add_argument("--n", type=int, default=200)
+    parser.add_argument("--n", type=int, default=200, help="so many tasks at random")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -77,7 +78,8 @@ def main() -> None:
         report([one for path in options.report for one in json.loads(path.read_text())])
         return
     part, parts = map(int, options.part.split("/"))
-    tasks = list(open_corpus(options.corpus))[: options.n][part::parts]
+    every = list(open_corpus(options.corpus))
+    tasks = random.Random(0).sample(every, min(options.n, len(every)))[part::parts]
     found = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
     done = {one["id"] for one in found}
     with closing(open_factory_sandbox("ns")) as sandbox:

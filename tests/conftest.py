@@ -45,7 +45,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Corpus:
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     with (shared / "corpus.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return generate(shared / "corpus", 2, SEED, FAMILY)
+        return generate(shared / "shared" / "two", 2, SEED, FAMILY)
 
 
 @pytest.fixture(scope="session")

@@ -165,7 +165,7 @@ def test_samples_have_the_promised_columns_and_values(name: str) -> None:
 def test_targets_are_neither_rare_nor_free_of_noise(name: str) -> None:
     for one in members(name):
         outcome = one.outcome()
-        n = 4000 if FAMILIES.get(name).n_test == 1000 else 100
+        n = 4000 if FAMILIES.get(name).n_test == 1000 else 200
         sample = one.sample(np.random.default_rng(1), n, "train")
         if outcome.kind in ("tags", "shares"):
             for values in (sample.clean, sample.observed):

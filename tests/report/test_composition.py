@@ -59,7 +59,7 @@ def test_a_gallery_shows_pictures_rows_and_the_ladder(sandbox: Sandbox, tmp_path
 
 
 def test_there_is_nothing_to_show_of_nothing(tmp_path: Path) -> None:
-    build_task(tmp_path, "id,label\na,1\nb,0\n")
+    build_task(tmp_path, "id,label\na,1\nb,0\n", classes=("0", "1"))
     facts = corpus_facts(open_corpus(tmp_path))
     assert facts.counts["domain"] == {"(unknown)": 1}
     assert facts.rungs.tasks == facts.checks == facts.sound == 0
