@@ -56,11 +56,23 @@ class RewardSection(Record):
 
 
 class PolicySection(Record):
-    """Who plays, as SORT:NAME, and how it samples."""
+    """Who plays, as SORT:NAME, and how it samples.
+
+    `turn_tokens` is the limit of one reply. `requests` is how many an endpoint is asked at once,
+    `timeout_s` how long a reply may take, `retries` how often a failed request is sent again.
+    `usd_per_million` is the price of prompt and completion tokens; unknown if it is not given.
+    `max_usd` and `max_tokens` end a run of its model: every later request fails.
+    """
 
     name: str = "scripted:ladder"
     temperature: float = Field(default=1.0, ge=0)
     turn_tokens: int = Field(default=512, ge=1)
+    requests: int = Field(default=8, ge=1)
+    timeout_s: float = Field(default=300, gt=0)
+    retries: int = Field(default=4, ge=0)
+    usd_per_million: tuple[float, float] | None = None
+    max_usd: float | None = Field(default=None, gt=0)
+    max_tokens: int | None = Field(default=None, ge=1)
 
 
 class SandboxSection(Record):

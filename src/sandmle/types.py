@@ -414,10 +414,11 @@ class Action(Record):
 
 
 class Usage(Record):
-    """Tokens of one reply or one trajectory; None where they are not known."""
+    """Tokens and dollars of one reply or one trajectory; None where they are not known."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    usd: float | None = None
 
 
 class Seconds(Record):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from build import build_task
 
-from sandmle.config import Config, load_config
+from sandmle.config import Config, PolicySection, load_config
 from sandmle.errors import ModelError, TaskError, UsageError
 from sandmle.files import lock
 from sandmle.llm.base import Completion
@@ -322,8 +322,11 @@ class Failing:
 
     name = "failing:test"
 
-    def __init__(self, argument: str) -> None:
+    def __init__(self, argument: str, section: PolicySection) -> None:
         self.failure = argument
+
+    def close(self) -> None:
+        pass
 
     def open(self, task, seed: int, k: int):
         if k == 1:
@@ -426,4 +429,4 @@ def test_a_scripted_model_runs_out() -> None:
     assert model.complete([]).text == "a"
     with pytest.raises(ModelError, match="no more replies"):
         model.complete([])
-    assert open_policy("scripted:nop").name == "scripted:nop"
+    assert open_policy(PolicySection(name="scripted:nop")).name == "scripted:nop"

@@ -12,11 +12,19 @@ class Message(NamedTuple):
 
 
 class Completion(NamedTuple):
-    """A reply; token counts are None where the model does not tell them."""
+    """A reply; counts and dollars are None where they are not known.
+
+    `cut_off`: it was stopped at its token limit. `ids` and `logprobs` (natural logarithms) are what
+    was sampled, the token that ended it included; empty where the model does not tell them.
+    """
 
     text: str
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    usd: float | None = None
+    cut_off: bool = False
+    ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
 
 
 class LLM(Protocol):

@@ -49,8 +49,8 @@ class RunFolder:
         """Hold the folder while a run is written to it: create it, or go on with the same run.
 
         Raises `UsageError` if it holds something else, cannot be written, or another process is
-        writing to it. What may differ between two parts of a run is `concurrency`, and where the
-        corpus lies.
+        writing to it. What may differ between two parts of a run is `concurrency`, where the corpus
+        lies, and how much may be asked of a model's server.
         """
         with ExitStack() as held:
             try:
@@ -138,7 +138,10 @@ def _essence(config: dict[str, Any]) -> dict[str, Any]:
     """Return what two parts of one run must have in common."""
     corpus = {key: value for key, value in config["corpus"].items() if key != "path"}
     sandbox = {key: config["sandbox"][key] for key in ("backend", "limits")}
-    return {**config, "corpus": corpus, "sandbox": sandbox, "concurrency": None}
+    policy = {key: config["policy"][key] for key in ("name", "temperature", "turn_tokens")}
+    return {
+        **config, "corpus": corpus, "sandbox": sandbox, "policy": policy, "concurrency": None,
+    }  # fmt: skip
 
 
 def key_text(key: EpisodeKey) -> str:

@@ -2,6 +2,7 @@
 
 from typing import Protocol
 
+from sandmle.config import PolicySection
 from sandmle.errors import UsageError
 from sandmle.llm.base import LLM
 from sandmle.llm.scripted import Scripted
@@ -18,11 +19,15 @@ class Policy(Protocol):
         """Return the model for member `k` of the task's group."""
         ...
 
+    def close(self) -> None:
+        """Free what the episodes shared; may be called twice."""
+        ...
+
 
 class PolicyFactory(Protocol):
-    """Makes a policy from what follows the colon in its name."""
+    """Makes a policy from what follows the colon in its name, and how it is to sample."""
 
-    def __call__(self, argument: str, /) -> Policy:
+    def __call__(self, argument: str, section: PolicySection, /) -> Policy:
         """Make it; `UsageError` for an argument it does not know."""
         ...
 
@@ -30,12 +35,13 @@ class PolicyFactory(Protocol):
 POLICIES: Registry[PolicyFactory] = Registry("policy", group="sandmle.policies")
 
 
-def open_policy(name: str) -> Policy:
-    """Return the policy called SORT:NAME; `UsageError` if there is none."""
-    sort, _, argument = name.partition(":")
+def open_policy(section: PolicySection) -> Policy:
+    """Return the policy that a configuration names; `UsageError` if there is none."""
+    sort, _, argument = section.name.partition(":")
     if not argument:
+        name = section.name
         raise UsageError(f"policy {name!r}: write it as SORT:NAME, for example scripted:ladder")
-    return POLICIES.get(sort)(argument)
+    return POLICIES.get(sort)(argument, section)
 
 
 class ScriptedPolicy:
@@ -45,7 +51,7 @@ class ScriptedPolicy:
     rung.
     """
 
-    def __init__(self, argument: str) -> None:
+    def __init__(self, argument: str, section: PolicySection | None = None) -> None:
         self.name = f"scripted:{argument}"
         self._argument = argument
 
@@ -64,6 +70,9 @@ class ScriptedPolicy:
         code = rungs[name].rstrip()
         run = f"<think>\nI will run the {name} script.\n</think>\n```python\n{code}\n```"
         return Scripted([run, _submit("The submission is written.")])
+
+    def close(self) -> None:
+        """Do nothing: scripts share nothing."""
 
 
 def _submit(thought: str) -> str:

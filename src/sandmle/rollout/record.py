@@ -3,7 +3,7 @@
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from sandmle.types import (
     Trajectory,
     Usage,
 )
+
+Number = TypeVar("Number", int, float)
 
 # endings that are not the agent's doing: no reward, and no part in a group's baseline
 UNSCORABLE: tuple[StopReason, ...] = ("model_error", "infra_error", "grader_error")
@@ -110,9 +112,10 @@ def _usage(outcome: Outcome) -> Usage:
     return Usage(
         prompt_tokens=_total([usage.prompt_tokens for usage in usages]),
         completion_tokens=_total([usage.completion_tokens for usage in usages]),
+        usd=_total([usage.usd for usage in usages]),
     )
 
 
-def _total(counts: list[int | None]) -> int | None:
+def _total(counts: list[Number | None]) -> Number | None:
     known = [count for count in counts if count is not None]
     return sum(known) if known and len(known) == len(counts) else None

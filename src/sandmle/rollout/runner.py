@@ -52,7 +52,10 @@ def run_rollout(
     """
     stage = prepare(config)
     folder = RunFolder(out)
-    with folder.writing(stage.config, stage.corpus.root_hash, command):
+    with (
+        closing(stage.policy),
+        folder.writing(stage.config, stage.corpus.root_hash, command),
+    ):
         finished = folder.finished()
         jobs = [
             (task, k)
@@ -72,7 +75,7 @@ def prepare(config: Config) -> Stage:
     """Look up all that the configuration names; raises `UsageError` for what is not there."""
     SANDBOXES.get(config.sandbox.backend)
     scaffold = SCAFFOLDS.get(config.env.scaffold)
-    policy = open_policy(config.policy.name)
+    policy = open_policy(config.policy)
     rule = reward_rule(config.reward)
     corpus = open_tasks(config)
     require_floors(rule, [task.card for task in corpus])

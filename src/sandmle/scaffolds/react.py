@@ -22,6 +22,10 @@ def react(workbench: Workbench, llm: LLM) -> Outcome:
             failure = ErrorRecord(boundary="model", type=type(error).__name__, message=str(error))
             env.stop("model_error", failure)
             break
-        usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
-        env.step(reply.text, usage, model_s=time.monotonic() - started)
+        usage = Usage(
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            usd=reply.usd,
+        )
+        env.step(reply.text, usage, time.monotonic() - started, reply.cut_off)
     return env.close()
