@@ -29,7 +29,11 @@ class CorpusSection(Record):
 
 
 class EnvSection(Record):
-    """How an episode is played; the defaults are the paper's (section 5.1)."""
+    """How an episode is played; the defaults are the paper's (section 5.1).
+
+    When the conversation is longer than `context_tokens`, `context` says what is left out
+    (`sandmle.env.context`). The `compact` prompt fits in 256 tokens, for very small models.
+    """
 
     scaffold: str = "react"
     max_turns: int = Field(default=20, ge=1)
@@ -37,6 +41,9 @@ class EnvSection(Record):
     finalize: Literal["last", "last_valid"] = "last"
     observation_chars: int = Field(default=4000, ge=200)
     wall_s: float | None = Field(default=None, gt=0)
+    context: str = "evict_failed"
+    context_tokens: int = Field(default=32768, ge=256)
+    prompt: Literal["full", "compact"] = "full"
 
 
 class RewardSection(Record):

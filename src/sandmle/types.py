@@ -433,9 +433,12 @@ class Turn(Record):
 
     The token ids of a sampled reply are not here but in `tokens/<id>.npz` of the run folder.
     `hidden_grade` judges the submission as this turn left it; it is recorded, never shown.
+    `evicted` are the indices of the turns that were left out of the conversation just before this
+    reply: it begins a new segment for training.
     """
 
     index: int
+    evicted: tuple[int, ...] = ()
     completion: str
     action: Action
     result: ExecResult | None = None

@@ -27,9 +27,24 @@ def test_one_thought_and_one_program(reply: str) -> None:
     assert action.think.strip() == "plan"
 
 
-def test_submit() -> None:
-    action = parse(THINK + "<submit/>")
+@pytest.mark.parametrize("tag", ["<submit/>", "<submit />", "<submit>", "<submit/", "<submit"])
+def test_submit(tag: str) -> None:
+    action = parse(THINK + tag)
     assert (action.kind, action.format_ok) == ("submit", True)
+
+
+def test_half_a_tag_in_the_middle_is_no_action() -> None:
+    assert parse(THINK + "I could write <submit here").kind == "none"
+
+
+@pytest.mark.parametrize("fence", ["```", "~~~", "````"])
+def test_a_fence_within_a_string_does_not_end_the_block(fence: str) -> None:
+    code = f'text = """\n{fence}\nquoted\n{fence}\n"""\nprint(text)\n'
+    action = parse(f"{THINK}{fence}python\n{code}{fence}\n")
+    assert action.code == code
+    # what does not compile ends at the first fence: the agent is told by its own error
+    broken = parse(f"{THINK}{fence}python\nprint((\n{fence}\nThat was it.")
+    assert broken.code == "print((\n"
 
 
 @pytest.mark.parametrize(

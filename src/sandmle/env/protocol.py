@@ -3,20 +3,21 @@
 A reply is `<think>...</think>` and then exactly one action: a fenced python block, or
 `<submit/>`. Strict in meaning, forgiving in form: a reply whose thinking tag was opened by the
 prompt still counts, fences may be of any length; two blocks, an unclosed block or an unclosed
-thought are no action.
+thought are no action. A line of a string that looks like the end of a block does not end it.
 """
 
+import ast
 import re
+import warnings
+from typing import NamedTuple
 
 from sandmle.types import Action, ExecResult
 
-SUBMIT = "<submit/>"
-_FENCE = re.compile(
-    r"^(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[\w+-]*)[^\n]*\n(?P<body>.*?)^(?P=fence)[ \t]*$",
-    re.MULTILINE | re.DOTALL,
-)
-_OPEN_FENCE = re.compile(r"^(?:`{3,}|~{3,})[ \t]*[\w+-]*[^\n]*$", re.MULTILINE)
+# whole, or cut short by a server that stops at a tag
+_SUBMIT = re.compile(r"<submit[ \t]*/?>|<submit[ \t]*/?\Z")
+_OPEN_FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})[ \t]*(?P<tag>[\w+-]*)[^\n]*$", re.MULTILINE)
 _PYTHON = {"", "python", "py", "python3"}
+_MOST_ENDS = 20  # fences that are tried as the end of a block
 # what an agent prints must not read like our own markup, a role or a control token of a model
 _MARKUP = re.compile(
     r"<(?=[|/!]|\s*(?:think|submit|output|errors|im_|system|user|assistant)\b)", re.I
@@ -37,9 +38,10 @@ def parse(reply: str, think_opened: bool = False) -> Action:
     think, rest = _split_think(text.removeprefix("<think>"), opened)
     if think is None and (opened or think_opened):
         return Action(kind="none", error="the thought was not closed with </think>")
-    if "<think>" in _FENCE.sub("", rest):
+    blocks, outside, closed = _blocks(rest)
+    if "<think>" in outside:
         return Action(kind="none", think=think, error="there is a thought outside its place")
-    action = _action(rest)
+    action = _action(blocks, outside, closed)
     well_formed = (
         (opened or think_opened)
         and bool(think and think.strip())
@@ -66,13 +68,46 @@ def _split_think(text: str, opened: bool) -> tuple[str | None, str]:
         think, rest = f"{think}</think>{more}", after
 
 
-def _action(text: str) -> Action:
-    blocks = list(_FENCE.finditer(text))
-    outside = _FENCE.sub("", text)
-    if _OPEN_FENCE.search(outside):
+class _Block(NamedTuple):
+    """What stands between two fences, and what it calls itself."""
+
+    tag: str
+    body: str
+
+
+def _blocks(text: str) -> tuple[list[_Block], str, bool]:
+    """Return the fenced blocks, the text outside of them, and whether all are closed."""
+    blocks: list[_Block] = []
+    outside = ""
+    while opening := _OPEN_FENCE.search(text):
+        outside += text[: opening.start()]
+        rest = text[opening.end() + 1 :]
+        fence, tag = opening["fence"], opening["tag"].lower()
+        ends = list(re.finditer(rf"^{fence}[ \t]*$", rest, re.MULTILINE))
+        if not ends:
+            return blocks, outside + rest, False
+        near = ends[:_MOST_ENDS] if tag in _PYTHON else []
+        end = next((e for e in near if _compiles(rest[: e.start()])), ends[0])
+        blocks.append(_Block(tag, rest[: end.start()]))
+        text = rest[end.end() :]
+    return blocks, outside + text, True
+
+
+def _compiles(code: str) -> bool:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of doubtful escapes in strings
+            ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _action(blocks: list[_Block], outside: str, closed: bool) -> Action:
+    if not closed:
         return Action(kind="none", error="the code block was not closed; it was not run")
-    code = [block["body"] for block in blocks if block["tag"].lower() in _PYTHON]
-    submits = SUBMIT in outside
+    code = [block.body for block in blocks if block.tag in _PYTHON]
+    submits = _SUBMIT.search(outside) is not None
     if len(code) + submits > 1:
         return Action(kind="none", error="there is more than one action; none was carried out")
     if code:

@@ -1,14 +1,16 @@
 """The ReAct state machine on top of a workbench; trainers and the ReAct scaffold drive it.
 
 env = MLEEnv(workbench)
-messages = env.observe()
 while not env.done:
-    observation = env.step(reply)       # None when the episode has ended
+    observation = env.step(reply_to(env.observe()))  # None when the episode has ended
 outcome = env.close()
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from sandmle.env.context import Exchange, open_context
+from sandmle.env.packages import installed
 from sandmle.env.protocol import observe, parse
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.files import render
@@ -21,25 +23,29 @@ _HOW_TO_ACT = (
 
 
 class MLEEnv:
-    """One episode: single use, ends by itself, never raises for anything a policy does."""
+    """One episode: single use, ends by itself, never raises for anything a policy does.
 
-    def __init__(self, workbench: Workbench, think_opened: bool = False) -> None:
+    With `count`, which gives the tokens of a conversation, exchanges are left out of it when it
+    outgrows `env.context_tokens`; without, it only ever grows, as token-level training wants it.
+    """
+
+    def __init__(
+        self,
+        workbench: Workbench,
+        think_opened: bool = False,
+        count: Callable[[Sequence[Message]], int] | None = None,
+    ) -> None:
         self.workbench = workbench
         self._think_opened = think_opened
-        self._messages = [
-            Message("system", render("sandmle.env", "prompts/system.md.j2", **self._limits())),
-            Message(
-                "user",
-                render(
-                    "sandmle.env",
-                    "prompts/task.md.j2",
-                    description=workbench.task.description.strip(),
-                    preview=workbench.preview(),
-                ),
-            ),
-        ]
+        self._count = count
+        self._evict = open_context(workbench.config.context)
+        self._opening = self._prompts()
+        self._exchanges: list[Exchange] = []
+        self._last: list[Message] = []  # a reply that ended the episode
+        self._evicted: list[int] = []  # all, and those since the last reply
+        self._evicted_now: tuple[int, ...] = ()
         self._stopped: tuple[StopReason, ErrorRecord | None] | None = None
-        workbench.journal.event("start", task=workbench.task.id, messages=self._messages)
+        workbench.journal.event("start", task=workbench.task.id, messages=self._opening)
 
     @property
     def done(self) -> bool:
@@ -47,8 +53,13 @@ class MLEEnv:
         return self._stopped is not None
 
     def observe(self) -> list[Message]:
-        """Return the conversation so far."""
-        return list(self._messages)
+        """Return the conversation as the policy sees it."""
+        system, task = self._opening
+        if self._evicted:
+            note = f"\n\n({len(self._evicted)} earlier replies were left out to save room.)"
+            task = task._replace(content=task.content + note)
+        exchanges = [m for one in self._exchanges for m in (one.reply, one.observation)]
+        return [system, task, *exchanges, *self._last]
 
     def step(
         self,
@@ -74,6 +85,7 @@ class MLEEnv:
         self.workbench.record(
             Turn(
                 index=len(self.workbench.turns),
+                evicted=self._evicted_now,
                 completion=completion,
                 action=action,
                 result=result,
@@ -85,13 +97,24 @@ class MLEEnv:
                 seconds=Seconds(model=model_s, execution=result.wall_s if result else 0.0),
             )
         )
-        self._messages.append(Message("assistant", completion))
-        if reason:
+        self._evicted_now = ()
+        message = Message("assistant", completion)
+        if observation is None:
+            self._last = [message]
+            assert reason is not None
             self.stop(reason, _failure(result))
             return None
-        assert observation is not None
-        self._messages.append(Message("user", observation))
-        return observation
+        self._exchanges.append(
+            Exchange(
+                turn=len(self.workbench.turns) - 1,
+                reply=message,
+                observation=Message("user", observation),
+                failed=result is None or result.status != "ok",
+                valid=result is not None and snapshot is not None and snapshot.grade.status == "ok",
+            )
+        )
+        self._make_room()
+        return None if self.done else observation
 
     def stop(self, reason: StopReason, error: ErrorRecord | None = None) -> None:
         """End the episode from outside: the model failed, or a limit of the caller was reached."""
@@ -103,6 +126,29 @@ class MLEEnv:
         if self._stopped is None:
             raise RuntimeError("the episode is still open; end it with stop(reason)")
         return self.workbench.finish(*self._stopped)
+
+    def _make_room(self) -> None:
+        """Leave out exchanges until the conversation fits; end the episode if it cannot."""
+        count = self._count
+        if count is None:
+            return
+        limit = self.workbench.config.context_tokens
+
+        def fits(exchanges: Sequence[Exchange]) -> bool:
+            return count([*self._opening, *(m for one in exchanges for m in one[1:3])]) <= limit
+
+        before = self._exchanges
+        self._exchanges = self._evict(before, fits)
+        kept = {one.turn for one in self._exchanges}
+        gone = [one.turn for one in before if one.turn not in kept]
+        if gone:
+            self._evicted += gone
+            self._evicted_now = tuple(gone)
+            self.workbench.journal.event(
+                "evict", turns=gone, tokens=count(self.observe()), limit=limit
+            )
+        if not fits(self._exchanges):
+            self.stop("context_limit")
 
     def _end(self, action: Action, result: ExecResult | None, cut_off: bool) -> StopReason | None:
         """Return why the episode ends with this turn, or None if it goes on."""
@@ -124,15 +170,31 @@ class MLEEnv:
             text = f"Nothing was run: {action.error}. {_HOW_TO_ACT}"
         else:
             text = observe(result, self.workbench.validity(), config.observation_chars)
-        return f"{text}\nreplies left: {left}"
+        text = f"{text}\nreplies left: {left}"
+        seconds = self.workbench.seconds_left()
+        if seconds is None or config.wall_s is None:
+            return text
+        return f"{text}\nseconds left: {max(0.0, seconds):.0f} of {config.wall_s:.0f}"
 
-    def _limits(self) -> dict[str, Any]:
-        config = self.workbench.config
-        return {
+    def _prompts(self) -> list[Message]:
+        """Return the system message and the task."""
+        config, task = self.workbench.config, self.workbench.task
+        facts: dict[str, Any] = {
             "limits": self.workbench.limits,
             "max_turns": config.max_turns,
             "finalize": config.finalize,
+            "packages": installed(),
+            "card": task.card,
+            "description": task.description.strip(),
+            "preview": self.workbench.preview(),
+            "header": self.workbench.header(),
         }
+        small = "compact_" if config.prompt == "compact" else ""
+        system, user = (
+            render("sandmle.env", f"prompts/{small}{name}.md.j2", **facts)
+            for name in ("system", "task")
+        )
+        return [Message("system", system), Message("user", user)]
 
 
 def _failure(result: ExecResult | None) -> ErrorRecord | None:

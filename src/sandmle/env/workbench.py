@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from sandmle.config import EnvSection
 from sandmle.env.journal import Journal
 from sandmle.env.preview import preview
-from sandmle.env.protocol import neutralise
+from sandmle.env.protocol import cut, neutralise
 from sandmle.files import UnsafeFile, sha256
 from sandmle.grading.grader import Grader
 from sandmle.sandbox.base import Sandbox, Workspace
@@ -28,6 +28,7 @@ from sandmle.types import (
 )
 
 SUBMISSION = "submission.csv"
+_HEADER = 240  # characters of a header that a compact prompt has
 
 
 class Snapshot(NamedTuple):
@@ -85,6 +86,14 @@ class Workbench:
     def preview(self) -> str:
         """Describe the task's public files."""
         return preview(self.task.public)
+
+    def header(self) -> str:
+        """Return the header of the training table, cut; empty if there is no such table."""
+        path = self.task.public / "train.csv"
+        if not path.is_file():
+            return ""
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            return cut(neutralise(stream.readline(10_000)), _HEADER)
 
     def run_code(self, code: str) -> ExecResult:
         """Run a program, then capture and grade what it left as its submission."""

@@ -4,8 +4,8 @@ import time
 
 from sandmle.env.react import MLEEnv
 from sandmle.env.workbench import Outcome, Workbench
-from sandmle.errors import ModelError
-from sandmle.llm.base import LLM
+from sandmle.errors import ContextError, ModelError
+from sandmle.llm.base import LLM, estimate_tokens
 from sandmle.scaffolds.base import SCAFFOLDS
 from sandmle.types import ErrorRecord, Usage
 
@@ -13,11 +13,14 @@ from sandmle.types import ErrorRecord, Usage
 @SCAFFOLDS.register("react")
 def react(workbench: Workbench, llm: LLM) -> Outcome:
     """Play one episode to its end."""
-    env = MLEEnv(workbench)
+    env = MLEEnv(workbench, count=getattr(llm, "count", estimate_tokens))
     while not env.done:
         started = time.monotonic()
         try:
             reply = llm.complete(env.observe())
+        except ContextError:
+            env.stop("context_limit")
+            break
         except ModelError as error:
             failure = ErrorRecord(boundary="model", type=type(error).__name__, message=str(error))
             env.stop("model_error", failure)
