@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandmle import __version__
-from sandmle.cli import doctor, generate, grade, rollout, tasks, train, view
+from sandmle.cli import doctor, export, generate, grade, rollout, tasks, train, view
 from sandmle.cli.output import say
 from sandmle.errors import SandmleError, UsageError
 
@@ -25,6 +25,7 @@ app.command("grade")(grade.grade)
 app.command("rollout")(rollout.rollout)
 app.add_typer(train.app, name="train")
 app.command("view")(view.view)
+app.add_typer(export.app, name="export")
 app.command("doctor")(doctor.doctor)
 
 

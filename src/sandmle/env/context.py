@@ -26,6 +26,14 @@ class Exchange(NamedTuple):
     valid: bool
 
 
+def with_note(task: Message, left_out: int) -> Message:
+    """Return the task with a note on how many exchanges the conversation no longer has."""
+    if not left_out:
+        return task
+    note = f"\n\n({left_out} earlier replies were left out to save room.)"
+    return task._replace(content=task.content + note)
+
+
 def pinned(exchanges: Sequence[Exchange]) -> set[int]:
     """Return the indices of the exchanges that are never left out."""
     valid = [one.turn for one in exchanges if one.valid]

@@ -9,7 +9,7 @@ outcome = env.close()
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sandmle.env.context import Exchange, open_context
+from sandmle.env.context import Exchange, open_context, with_note
 from sandmle.env.packages import installed
 from sandmle.env.protocol import observe, parse
 from sandmle.env.workbench import Outcome, Workbench
@@ -42,7 +42,7 @@ class MLEEnv:
         self._opening = self._prompts()
         self._exchanges: list[Exchange] = []
         self._last: list[Message] = []  # a reply that ended the episode
-        self._evicted: list[int] = []  # all, and those since the last reply
+        self._evicted = 0  # all, and those since the last reply
         self._evicted_now: tuple[int, ...] = ()
         self._stopped: tuple[StopReason, ErrorRecord | None] | None = None
         workbench.journal.event("start", task=workbench.task.id, messages=self._opening)
@@ -55,11 +55,8 @@ class MLEEnv:
     def observe(self) -> list[Message]:
         """Return the conversation as the policy sees it."""
         system, task = self._opening
-        if self._evicted:
-            note = f"\n\n({len(self._evicted)} earlier replies were left out to save room.)"
-            task = task._replace(content=task.content + note)
         exchanges = [m for one in self._exchanges for m in (one.reply, one.observation)]
-        return [system, task, *exchanges, *self._last]
+        return [system, with_note(task, self._evicted), *exchanges, *self._last]
 
     def step(
         self,
@@ -142,7 +139,7 @@ class MLEEnv:
         kept = {one.turn for one in self._exchanges}
         gone = [one.turn for one in before if one.turn not in kept]
         if gone:
-            self._evicted += gone
+            self._evicted += len(gone)
             self._evicted_now = tuple(gone)
             self.workbench.journal.event(
                 "evict", turns=gone, tokens=count(self.observe()), limit=limit

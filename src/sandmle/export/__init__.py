@@ -1,0 +1,1 @@
+"""Runs as files for other tools."""
