@@ -6,6 +6,7 @@ are exchangeable, for us tasks; a seed makes them repeatable.
 """
 
 from collections.abc import Sequence
+from math import comb
 from typing import NamedTuple
 
 _RESAMPLES = 2000
@@ -64,6 +65,19 @@ def paired_difference(
     """
     pairs = zip(first, second, strict=True)
     return mean_interval([a - b for a, b in pairs], level=level, seed=seed)
+
+
+def pass_at_k(n: int, successes: int, k: int) -> float:
+    """Return the chance that at least one of `k` of `n` episodes succeeds, drawn without return.
+
+    The unbiased estimate of Chen et al. 2021 (arXiv 2107.03374, section 2.1).
+
+    >>> pass_at_k(4, 1, 2)
+    0.5
+    """
+    if not 1 <= k <= n or not 0 <= successes <= n:
+        raise ValueError(f"no such draw: {k} of {n} with {successes} successes")
+    return 1 - comb(n - successes, k) / comb(n, k)
 
 
 def win_rate(first: Sequence[float], second: Sequence[float]) -> float | None:

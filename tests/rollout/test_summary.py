@@ -3,7 +3,8 @@
 import pytest
 
 from sandmle.rollout.summary import summarise
-from sandmle.types import Grade, Isolation, Mask, Reward, Trajectory
+from sandmle.stats import pass_at_k
+from sandmle.types import Action, Grade, Isolation, Mask, Reward, Trajectory, Turn, Usage
 
 MEDAL = Grade(
     status="ok", score=0.5, reached={"median": True, "bronze": True, "silver": False, "gold": False}
@@ -72,3 +73,65 @@ def test_nothing_played_is_not_zero() -> None:
     summary = summarise([], expected=3)
     assert summary["reward"]["mean"] is None
     assert summary["rates"]["gold"]["mean"] is None
+
+
+def graded(score: float | None) -> Grade:
+    if score is None:
+        return Grade(status="invalid", reason="x")
+    reached = dict.fromkeys(("median", "bronze", "silver", "gold"), score >= 0.5)
+    return Grade(status="ok", score=score, reached=reached)
+
+
+def played(i: int, group: str, scores: list[float | None], final: float | None, **usage):
+    turns = tuple(
+        Turn(index=k, completion="", action=Action(kind="code", code=""), hidden_grade=graded(s))
+        for k, s in enumerate(scores)
+    )
+    one = trajectory(i, graded(final), reward=0.1)
+    return one.model_copy(
+        update={"group": group, "task_id": group, "turns": turns, "usage": Usage(**usage)}
+    )
+
+
+def test_pass_at_k_is_the_share_of_draws_that_succeed() -> None:
+    from itertools import combinations
+
+    for n in range(1, 7):
+        for c in range(n + 1):
+            for k in range(1, n + 1):
+                draws = list(combinations([i < c for i in range(n)], k))
+                assert pass_at_k(n, c, k) == pytest.approx(sum(map(any, draws)) / len(draws))
+    with pytest.raises(ValueError, match="no such draw"):
+        pass_at_k(2, 1, 3)
+
+
+def test_groups_give_pass_at_k() -> None:
+    first = [played(i, "a", [], score) for i, score in enumerate([0.9, 0.1, 0.1, 0.1])]
+    second = [played(i, "b", [], score) for i, score in enumerate([0.9, 0.9, 0.1, None])]
+    found = summarise([*first, *second], 8)["pass_at_k"]["gold"]
+    assert list(found) == ["1", "2", "4"]
+    assert found["1"]["mean"] == pytest.approx((1 / 4 + 2 / 4) / 2)
+    assert found["2"]["mean"] == pytest.approx((1 / 2 + 5 / 6) / 2)
+    assert (found["4"]["mean"], found["4"]["tasks"]) == (1, 2)
+
+
+def test_who_ends_worse_than_before_has_reverted() -> None:
+    episodes = [
+        played(0, "up", [0.1, 0.9], 0.9),
+        played(1, "up", [0.9, 0.1], 0.1),  # worse at the end
+        played(2, "up", [0.9, None], None),  # broken at the end
+        played(3, "down", [0.9, 0.1], 0.1),  # where lower is better this is no reversion
+        played(4, "down", [0.1, 0.9], 0.9),
+        played(5, "up", [None, None], None),  # never had anything to lose
+    ]
+    found = summarise(episodes, 6, directions={"up": "max", "down": "min"})["reverted"]
+    assert (found["mean"], found["n"]) == (pytest.approx(3 / 5), 5)
+    assert summarise(episodes, 6)["reverted"]["n"] == 0
+
+
+def test_tokens_and_dollars_are_added_or_unknown() -> None:
+    known = [played(i, "a", [], 0.1, prompt_tokens=5, usd=0.25) for i in range(2)]
+    usage = summarise(known, 2)["usage"]
+    assert usage == {"prompt_tokens": 10, "completion_tokens": None, "usd": 0.5}
+    usage = summarise([*known, played(2, "a", [], 0.1, prompt_tokens=1)], 3)["usage"]
+    assert usage == {"prompt_tokens": 11, "completion_tokens": None, "usd": None}

@@ -1,5 +1,6 @@
 """Plays a policy on a corpus: groups of episodes, several at a time, into a run folder."""
 
+import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sandmle.config import Config
+from sandmle.env.context import open_context
 from sandmle.env.journal import Journal
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.errors import GradingError, ModelError, SandboxError, TaskError, UsageError
@@ -66,7 +68,8 @@ def run_rollout(
         total = len(stage.corpus) * config.group
         _play_all(stage, jobs, folder, total, progress)
         broken = [fault.reason for fault in stage.corpus.broken]
-        summary = summarise(folder.trajectories(), total, broken)
+        directions = {task.id: task.card.milestones.direction for task in stage.corpus}
+        summary = summarise(folder.trajectories(), total, broken, directions)
         write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
     return summary
 
@@ -75,6 +78,7 @@ def prepare(config: Config) -> Stage:
     """Look up all that the configuration names; raises `UsageError` for what is not there."""
     SANDBOXES.get(config.sandbox.backend)
     scaffold = SCAFFOLDS.get(config.env.scaffold)
+    open_context(config.env.context)
     policy = open_policy(config.policy)
     rule = reward_rule(config.reward)
     corpus = open_tasks(config)
@@ -149,7 +153,9 @@ def _play_all(
     progress: Progress | None,
 ) -> None:
     count = total - len(jobs)
-    sandbox = open_sandbox(stage.config.sandbox, stage.config.concurrency)
+    # an episode that waits for its model holds no worker: more of them than cores help nobody
+    workers = min(stage.config.concurrency, os.cpu_count() or 1)
+    sandbox = open_sandbox(stage.config.sandbox, workers)
     # the sandbox is closed first: that ends what is running, and with it the episodes in flight
     with ThreadPoolExecutor(stage.config.concurrency) as pool, closing(sandbox):
         pending = {pool.submit(play, stage, task, k, sandbox, folder) for task, k in jobs}

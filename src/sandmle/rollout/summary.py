@@ -1,20 +1,27 @@
 """What a run amounts to: rates and means with their intervals."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandmle.rollout.record import UNSCORABLE
-from sandmle.stats import mean_interval
-from sandmle.types import MILESTONES, Trajectory, Turn
+from sandmle.stats import mean_interval, pass_at_k
+from sandmle.types import MILESTONES, Direction, Trajectory, Turn
 
+_PARTS = ("model", "execution")
 RATES = ("valid", *MILESTONES, "any_medal")
 
 
 def summarise(
-    trajectories: Sequence[Trajectory], expected: int, broken: Sequence[str] = ()
+    trajectories: Sequence[Trajectory],
+    expected: int,
+    broken: Sequence[str] = (),
+    directions: Mapping[str, Direction] | None = None,
 ) -> dict[str, Any]:
     """Return the tables of `summary.json`; `broken` are reasons why tasks could not be played.
+
+    `directions` says by task id whether a higher score is better; without it nobody can tell
+    whether an earlier submission was better than the last one (`reverted`).
 
     Rates have all trajectories as their denominator, failures of ours included (they count as not
     reached); `without_failures` gives the same rates without them. `complete` is false while
@@ -30,20 +37,75 @@ def summarise(
         "broken": list(broken),
         "rates": _rates(trajectories),
         "without_failures": _rates(scored),
+        "pass_at_k": {name: _pass_at_k(trajectories, name) for name in ("any_medal", "gold")},
+        "reverted": _reverted(scored, directions or {}),
         "reward": _interval(rewarded, [t.reward.total for t in rewarded if t.reward]),
         "reward_parts": _parts(rewarded),
         "stop_reasons": dict(Counter(t.stop_reason for t in trajectories)),
         "timed_out": sum(any(_timed_out(u) for u in t.turns) for t in trajectories),
         "masked": dict(Counter(t.mask.why for t in trajectories if t.mask.masked)),
+        "flags": dict(Counter(flag for t in trajectories for flag in t.flags)),
+        "usage": {
+            name: _known_sum([getattr(t.usage, name) for t in trajectories])
+            for name in ("prompt_tokens", "completion_tokens", "usd")
+        },
         "failures": [{"id": t.id, "error": _error(t)} for t in failures],
         "turns": _interval(trajectories, [float(len(t.turns)) for t in trajectories]),
-        "seconds_per_episode": {
-            part: _interval(
-                trajectories, [sum(getattr(u.seconds, part) for u in t.turns) for t in trajectories]
-            )
-            for part in ("model", "execution")
+        "seconds_per_episode": {part: _seconds(trajectories, part) for part in _PARTS},
+        "seconds_per_turn": {
+            part: _seconds([t for t in trajectories if t.turns], part, by_turn=True)
+            for part in _PARTS
         },
     }
+
+
+def _seconds(
+    trajectories: Sequence[Trajectory], part: str, by_turn: bool = False
+) -> dict[str, Any]:
+    sums = [sum(getattr(turn.seconds, part) for turn in t.turns) for t in trajectories]
+    counts = [len(t.turns) if by_turn else 1 for t in trajectories]
+    return _interval(trajectories, [s / n for s, n in zip(sums, counts, strict=True)])
+
+
+def _pass_at_k(trajectories: Sequence[Trajectory], name: str) -> dict[str, Any]:
+    """Return, for k = 1, 2, 4, ... up to the smallest group, the mean over tasks with its bounds.
+
+    Failures of ours count as not reached.
+    """
+    groups: dict[str, list[bool]] = {}
+    for t in trajectories:
+        groups.setdefault(t.group, []).append(name in _reached(t))
+    most = min(map(len, groups.values()), default=0)
+    task_of = {t.group: t.task_id for t in trajectories}
+    found = {}
+    for k in (2**i for i in range(most.bit_length())):
+        values = [pass_at_k(len(one), sum(one), k) for one in groups.values()]
+        estimate, low, high, n, tasks = mean_interval(values, [task_of[g] for g in groups])
+        found[str(k)] = {"mean": estimate, "low": low, "high": high, "n": n, "tasks": tasks}
+    return found
+
+
+def _reverted(scored: Sequence[Trajectory], directions: Mapping[str, Direction]) -> dict[str, Any]:
+    """Return the share of episodes that ended worse than some turn of them had left it.
+
+    Of those that had a valid submission at some time.
+    """
+    able, values = [], []
+    for t in scored:
+        best = [g.score for u in t.turns if (g := u.hidden_grade) and g.score is not None]
+        if t.task_id not in directions or not best:
+            continue
+        sign = 1 if directions[t.task_id] == "max" else -1
+        final = t.grade.score
+        able.append(t)
+        values.append(float(final is None or max(sign * s for s in best) > sign * final))
+    return _interval(able, values)
+
+
+def _known_sum(values: Sequence[float | None]) -> float | None:
+    """Return a sum, or None if not all of its parts are known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
 
 
 def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
