@@ -33,6 +33,7 @@ class EnvSection(Record):
 
     When the conversation is longer than `context_tokens`, `context` says what is left out
     (`sandmle.env.context`). The `compact` prompt fits in 256 tokens, for very small models.
+    `dialect` is how actions are written (`sandmle.env.dialects`).
     """
 
     scaffold: str = "react"
@@ -44,6 +45,13 @@ class EnvSection(Record):
     context: str = "evict_failed"
     context_tokens: int = Field(default=32768, ge=256)
     prompt: Literal["full", "compact"] = "full"
+    dialect: str = "sandmle"
+
+    @model_validator(mode="after")
+    def _compact_is_ours(self) -> Self:
+        if self.prompt == "compact" and self.dialect != "sandmle":
+            raise ValueError("the compact prompt tells of the dialect sandmle only")
+        return self
 
 
 class RewardSection(Record):

@@ -20,7 +20,8 @@ _PYTHON = {"", "python", "py", "python3"}
 _MOST_ENDS = 20  # fences that are tried as the end of a block
 # what an agent prints must not read like our own markup, a role or a control token of a model
 _MARKUP = re.compile(
-    r"<(?=[|/!]|\s*(?:think|submit|output|errors|im_|system|user|assistant)\b)", re.I
+    r"<(?=[|/!]|\s*(?:im_|tool_|(?:think|submit|output|errors|answer|system|user|assistant)\b))",
+    re.I,
 )
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
@@ -33,22 +34,36 @@ def parse(reply: str, think_opened: bool = False) -> Action:
     The action's `format_ok` is true for one non-empty thought at the very beginning and one action.
     What is written inside the thought is never an action.
     """
+    thought, rest = split_thought(reply, think_opened)
+    if not thought.closed:
+        return Action(kind="none", error=thought.error)
+    blocks, outside, closed = _blocks(rest)
+    if "<think>" in outside:
+        return Action(kind="none", think=thought.text, error="there is a thought outside its place")
+    action = _action(blocks, outside, closed)
+    format_ok = thought.well_formed and action.kind != "none"
+    return action.model_copy(update={"think": thought.text, "format_ok": format_ok})
+
+
+class Thought(NamedTuple):
+    """The thought of a reply; not `closed`: it was begun and never ended."""
+
+    text: str | None
+    closed: bool = True
+    well_formed: bool = False
+    error: str = "the thought was not closed with </think>"
+
+
+def split_thought(reply: str, think_opened: bool) -> tuple[Thought, str]:
+    """Return the thought of a reply and the rest; well formed is one, first, and not empty."""
     text = reply.replace("\r\n", "\n").strip()
     opened = text.startswith("<think>")
     think, rest = _split_think(text.removeprefix("<think>"), opened)
-    if think is None and (opened or think_opened):
-        return Action(kind="none", error="the thought was not closed with </think>")
-    blocks, outside, closed = _blocks(rest)
-    if "<think>" in outside:
-        return Action(kind="none", think=think, error="there is a thought outside its place")
-    action = _action(blocks, outside, closed)
-    well_formed = (
-        (opened or think_opened)
-        and bool(think and think.strip())
-        and "<think>" not in (think or "")
-        and action.kind != "none"
-    )
-    return action.model_copy(update={"think": think, "format_ok": well_formed})
+    if think is None:
+        return Thought(None, closed=not (opened or think_opened)), rest
+    begun = opened or think_opened
+    well_formed = begun and bool(think.strip()) and "<think>" not in think
+    return Thought(think, well_formed=well_formed), rest
 
 
 def _split_think(text: str, opened: bool) -> tuple[str | None, str]:

@@ -10,16 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sandmle.env.context import Exchange, open_context, with_note
+from sandmle.env.dialects import DIALECTS
 from sandmle.env.packages import installed
-from sandmle.env.protocol import observe, parse
+from sandmle.env.protocol import observe
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.files import render
 from sandmle.llm.base import Message
 from sandmle.types import Action, ErrorRecord, ExecResult, Seconds, StopReason, Turn, Usage
-
-_HOW_TO_ACT = (
-    "Reply with <think>...</think> and then one ```python block, or <submit/> when you are done."
-)
 
 
 class MLEEnv:
@@ -38,6 +35,7 @@ class MLEEnv:
         self.workbench = workbench
         self._think_opened = think_opened
         self._count = count
+        self._dialect = DIALECTS.get(workbench.config.dialect)
         self._evict = open_context(workbench.config.context)
         self._opening = self._prompts()
         self._exchanges: list[Exchange] = []
@@ -72,7 +70,7 @@ class MLEEnv:
         if self.done:
             raise RuntimeError("the episode has ended; make a new MLEEnv")
         completion = completion.encode("utf-8", "replace").decode()  # no lone surrogates
-        action = parse(completion, self._think_opened)
+        action = self._dialect.parse(completion, self._think_opened)
         if cut_off:
             action = Action(kind="none", think=action.think, error="the reply was cut off")
         result = self.workbench.run_code(action.code) if action.code is not None else None
@@ -164,14 +162,14 @@ class MLEEnv:
         config = self.workbench.config
         left = config.max_turns - len(self.workbench.turns) - 1
         if result is None:
-            text = f"Nothing was run: {action.error}. {_HOW_TO_ACT}"
+            text = f"Nothing was run: {action.error}. {self._dialect.how_to_act}"
         else:
             text = observe(result, self.workbench.validity(), config.observation_chars)
         text = f"{text}\nreplies left: {left}"
         seconds = self.workbench.seconds_left()
-        if seconds is None or config.wall_s is None:
-            return text
-        return f"{text}\nseconds left: {max(0.0, seconds):.0f} of {config.wall_s:.0f}"
+        if seconds is not None and config.wall_s is not None:
+            text += f"\nseconds left: {max(0.0, seconds):.0f} of {config.wall_s:.0f}"
+        return self._dialect.wrap(text)
 
     def _prompts(self) -> list[Message]:
         """Return the system message and the task."""
@@ -186,11 +184,11 @@ class MLEEnv:
             "preview": self.workbench.preview(),
             "header": self.workbench.header(),
         }
-        small = "compact_" if config.prompt == "compact" else ""
-        system, user = (
-            render("sandmle.env", f"prompts/{small}{name}.md.j2", **facts)
-            for name in ("system", "task")
-        )
+        names = (self._dialect.system, "task.md.j2")
+        if config.prompt == "compact":
+            names = ("compact_system.md.j2", "compact_task.md.j2")
+        facts["rules"] = render("sandmle.env", "prompts/rules.md.j2", **facts)
+        system, user = (render("sandmle.env", f"prompts/{name}", **facts) for name in names)
         return [Message("system", system), Message("user", user)]
 
 

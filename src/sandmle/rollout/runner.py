@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from sandmle.config import Config
 from sandmle.env.context import open_context
+from sandmle.env.dialects import DIALECTS
 from sandmle.env.journal import Journal
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.errors import GradingError, ModelError, SandboxError, TaskError, UsageError
@@ -79,6 +80,7 @@ def prepare(config: Config) -> Stage:
     SANDBOXES.get(config.sandbox.backend)
     scaffold = SCAFFOLDS.get(config.env.scaffold)
     open_context(config.env.context)
+    DIALECTS.get(config.env.dialect)
     policy = open_policy(config.policy)
     rule = reward_rule(config.reward)
     corpus = open_tasks(config)
