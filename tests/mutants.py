@@ -413,9 +413,31 @@ MUTANTS = [
     Mutant(
         "an empty thought pays",
         "env/protocol.py",
-        "and bool(think and think.strip())",
-        "and think is not None",
+        "begun and bool(think.strip())",
+        "begun",
         "env/test_protocol.py::test_what_pays_for_its_form",
+    ),
+    # --- conversations
+    Mutant(
+        "the program that left a valid submission is forgotten",
+        "env/context.py",
+        "{exchanges[-1].turn, *valid[-1:]}",
+        "{exchanges[-1].turn}",
+        "env/test_context.py::test_failed_ones_go_first_then_the_oldest",
+    ),
+    Mutant(
+        "replies of an earlier segment are trained again",
+        "export/messages.py",
+        "if turn.index >= first:",
+        "if turn.index >= 0:",
+        "export/test_messages.py::test_segments_are_what_the_policy_saw",
+    ),
+    Mutant(
+        "where lower is better an improvement is a reversion",
+        "rollout/summary.py",
+        'sign = 1 if directions[t.task_id] == "max" else -1',
+        "sign = 1",
+        "rollout/test_summary.py::test_who_ends_worse_than_before_has_reverted",
     ),
     Mutant(
         "weights may sum to anything",
