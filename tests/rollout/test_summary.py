@@ -122,11 +122,12 @@ def test_who_ends_worse_than_before_has_reverted() -> None:
         played(2, "up", [0.9, None], None),  # broken at the end
         played(3, "down", [0.9, 0.1], 0.1),  # where lower is better this is no reversion
         played(4, "down", [0.1, 0.9], 0.9),
+        played(6, "down", [0.2, 0.3], 0.3),
         played(5, "up", [None, None], None),  # never had anything to lose
     ]
-    found = summarise(episodes, 6, directions={"up": "max", "down": "min"})["reverted"]
-    assert (found["mean"], found["n"]) == (pytest.approx(3 / 5), 5)
-    assert summarise(episodes, 6)["reverted"]["n"] == 0
+    found = summarise(episodes, 7, directions={"up": "max", "down": "min"})["reverted"]
+    assert (found["mean"], found["n"]) == (pytest.approx(4 / 6), 6)
+    assert summarise(episodes, 7)["reverted"]["n"] == 0
 
 
 def test_tokens_and_dollars_are_added_or_unknown() -> None:
