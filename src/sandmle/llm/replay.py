@@ -27,11 +27,19 @@ class Keys:
     """Names the requests of one session: equal requests of equal sessions have equal keys.
 
     The key is a SHA-256 over the model, how it samples, the seed of the session, the messages, and
-    how often the session has sent the same ones before.
+    how often the session has sent the same ones before. Messages are compared as `view` shows them:
+    it leaves out what differs each time, as do the seconds that something took.
     """
 
-    def __init__(self, model: str, section: PolicySection, seed: int | None) -> None:
+    def __init__(
+        self,
+        model: str,
+        section: PolicySection,
+        seed: int | None,
+        view: Callable[[str], str] = str,
+    ) -> None:
         self.model = model
+        self._view = view
         self._sampling = {
             "model": model,
             "temperature": float(section.temperature),
@@ -42,7 +50,8 @@ class Keys:
 
     def next(self, messages: Sequence[Message]) -> str:
         """Return the key of the next request."""
-        request = {**self._sampling, "messages": [list(message) for message in messages]}
+        shown = [[message.role, self._view(message.content)] for message in messages]
+        request = {**self._sampling, "messages": shown}
         same = sha256(_canonical(request))
         number, self._sent[same] = self._sent[same], self._sent[same] + 1
         return sha256(_canonical({**request, "number": number}))
@@ -152,8 +161,8 @@ class Replayer:
         if completion is None:
             raise ModelError(
                 f"{self._store.path}: no reply of {self._keys.model} to this conversation of "
-                f"{len(messages)} messages was recorded; a replay needs the same tasks, seed, "
-                "policy.temperature and policy.turn_tokens"
+                f"{len(messages)} messages was recorded; a replay needs the same tasks and settings "
+                "but policy.name, and programs that print the same as then"
             )
         return completion
 

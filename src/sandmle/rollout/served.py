@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from sandmle.config import PolicySection
+from sandmle.env.protocol import timeless
 from sandmle.errors import UsageError
 from sandmle.llm.base import LLM
 from sandmle.llm.openai import Endpoint
@@ -28,7 +29,7 @@ class ServedPolicy:
         llm = self._endpoint.session(seed)
         if self._store is None:
             return llm
-        return Recorder(llm, self._store, Keys(self._model, self._section, seed))
+        return Recorder(llm, self._store, Keys(self._model, self._section, seed, timeless))
 
     def close(self) -> None:
         """End what is being asked and close connections and file."""
@@ -52,7 +53,7 @@ class ReplayPolicy:
 
     def open(self, task: Task, seed: int, k: int) -> LLM:
         """Return the player of what was said in this episode."""
-        return Replayer(self._store, Keys(self._model, self._section, seed))
+        return Replayer(self._store, Keys(self._model, self._section, seed, timeless))
 
     def close(self) -> None:
         """Close the file."""
@@ -60,11 +61,11 @@ class ReplayPolicy:
 
 
 def _split(argument: str) -> tuple[str, str]:
-    """Return file and model, the model empty if none is named; a file's name may hold a #."""
-    if Path(argument).is_file() or "#" not in argument:
-        return argument, ""
-    file, _, model = argument.rpartition("#")
-    return file, model
+    """Return file and model, the model empty if none is named; either may hold a # itself."""
+    ends = [len(argument), *(i for i, c in enumerate(argument) if c == "#")]
+    there = [end for end in ends if Path(argument[:end]).is_file()]
+    end = max(there, default=len(argument))
+    return argument[:end], argument[end + 1 :]
 
 
 def _choose(models: list[str], file: str, model: str) -> str:
