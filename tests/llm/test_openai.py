@@ -115,7 +115,7 @@ def test_what_may_pass_is_asked_again(behaviour, says: str) -> None:
 @pytest.mark.parametrize("behaviour", ["hang", "drip", "drip_headers"])
 def test_a_try_has_a_deadline_whatever_the_server_does(behaviour: str) -> None:
     with serving(behaviour) as server:
-        assert ask(server, timeout_s=0.3).text == "hello"
+        assert ask(server, timeout_s=0.3, retries=9).text == "hello"
     with serving(behaviour) as server:
         line = str(fails(server, timeout_s=0.3, retries=0))
     assert line.endswith("no whole reply within 0.3 s (1 try)")
@@ -333,3 +333,11 @@ def test_a_key_with_a_line_end_is_sent_without_it() -> None:
             made.session(None).complete(TALK)
         assert server.keys == [f"Bearer {KEY}"]
         assert "seed" not in server.requests[0]
+
+
+def test_the_key_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    with serving("busy", (401, KEY)) as server:
+        fails(server)
+    assert "429" in caplog.text, "the client logs"
+    assert KEY not in caplog.text

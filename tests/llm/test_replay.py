@@ -83,14 +83,14 @@ def test_a_failure_is_not_recorded(tmp_path: Path) -> None:
         assert store.models() == []
 
 
-def record_many(path: Path, writer: int, n: int = 40) -> None:
+def record_many(path: Path, writer: int, n: int = 15) -> None:
     with closing(Store(path, create=True)) as store:
         recorder = Recorder(Scripted([f"{writer}.{i}" for i in range(n)]), store, keys(writer))
         for _ in range(n):
             recorder.complete(TALK)
 
 
-def check_many(path: Path, writers: int, n: int = 40) -> None:
+def check_many(path: Path, writers: int, n: int = 15) -> None:
     with closing(Store(path)) as store:
         for writer in range(writers):
             player = Replayer(store, keys(writer))

@@ -161,8 +161,8 @@ class Replayer:
         if completion is None:
             raise ModelError(
                 f"{self._store.path}: no reply of {self._keys.model} to this conversation of "
-                f"{len(messages)} messages was recorded; a replay needs the same tasks and settings "
-                "but policy.name, and programs that print the same as then"
+                f"{len(messages)} messages was recorded; a replay needs the same tasks, the same "
+                "settings but policy.name, and programs that print the same as then"
             )
         return completion
 
