@@ -559,6 +559,56 @@ MUTANTS = [
         "        with suppress():\n            if self._closed:",
         f"{CONFINED}::test_two_programs_in_one_workspace_follow_each_other",
     ),
+    # --- models behind a server
+    Mutant(
+        "what a server refuses is asked again",
+        "llm/openai.py",
+        "not answer.again or tries",
+        "tries",
+        "llm/test_openai.py::test_what_will_not_pass_is_asked_once",
+    ),
+    Mutant(
+        "a server that repeats the key has it written down",
+        "llm/openai.py",
+        'what.replace(self._key, "***") if self._key else what',
+        "what",
+        "llm/test_openai.py::test_what_will_not_pass_is_asked_once",
+    ),
+    Mutant(
+        "a reply without usage costs nothing",
+        "llm/budget.py",
+        "math.ceil(characters / _CHARACTERS)",
+        "0",
+        "llm/test_openai.py::test_a_cap_in_tokens_counts_letters_where_the_server_counts_nothing",
+    ),
+    Mutant(
+        "half a reply is a reply",
+        "llm/openai.py",
+        "found or _Fault(",
+        "found or Completion(",
+        "llm/test_openai.py::test_what_may_pass_is_asked_again",
+    ),
+    Mutant(
+        "the seed is no part of what was recorded",
+        "llm/replay.py",
+        '            "seed": seed,\n',
+        "",
+        "llm/test_replay.py::test_another_request_has_another_key",
+    ),
+    Mutant(
+        "equal requests of a session share a reply",
+        "llm/replay.py",
+        "self._sent[same] + 1",
+        "self._sent[same]",
+        "llm/test_replay.py::test_what_was_said_is_said_again",
+    ),
+    Mutant(
+        "seconds are part of what was recorded",
+        "env/protocol.py",
+        'return _SECONDS.sub(r"\\1", observation, count=1)',
+        "return observation",
+        "env/test_protocol.py::test_observations_of_equal_runs_differ_in_seconds_only",
+    ),
     # --- masks
     Mutant(
         "observations are trained",

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandmle.env.protocol import cut, neutralise, observe, parse
+from sandmle.env.protocol import cut, neutralise, observe, parse, timeless
 from sandmle.types import ExecResult
 
 RUN = "```python\nprint(1)\n```"
@@ -167,3 +167,14 @@ def test_every_status_has_words(status: str) -> None:
     text = observe(ExecResult(status=status, exit_code=1, signal=9, wall_s=1.25), "", 500)
     assert text.startswith("status: ")
     assert "1.2 s" in text
+
+
+@pytest.mark.parametrize("status", ["ok", "error", "timeout", "oom", "killed", "infra"])
+def test_observations_of_equal_runs_differ_in_seconds_only(status: str) -> None:
+    def shown(wall_s: float, printed: str = "status: x after 1.0 s") -> str:
+        result = ExecResult(status=status, stdout=printed, exit_code=1, signal=9, wall_s=wall_s)
+        return timeless(observe(result, "submission.csv: valid", 500))
+
+    assert shown(0.04) == shown(123.46)
+    assert "status: x after 1.0 s" in shown(1.0)
+    assert shown(1.0) != shown(1.0, "status: x after 2.0 s")

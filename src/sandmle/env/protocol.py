@@ -23,6 +23,7 @@ _MARKUP = re.compile(
     r"<(?=[|/!]|\s*(?:im_|tool_|(?:think|submit|output|errors|answer|system|user|assistant)\b))",
     re.I,
 )
+_SECONDS = re.compile(r"\A(status: [^\n]*) after [0-9.]+ s$", re.MULTILINE)
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -151,6 +152,14 @@ def observe(result: ExecResult, submission: str, limit: int) -> str:
     shown = [(name, neutralise(text)) for name, text in streams if text.strip()]
     parts += [f"<{name}>\n{cut(text, limit // len(shown))}\n</{name}>" for name, text in shown]
     return "\n".join(parts + ([submission] if submission else []))
+
+
+def timeless(observation: str) -> str:
+    """Return what is the same in an observation when its program is run again: all but the seconds.
+
+    What a program prints of times itself is left.
+    """
+    return _SECONDS.sub(r"\1", observation, count=1)
 
 
 def neutralise(text: str) -> str:

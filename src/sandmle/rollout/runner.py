@@ -158,8 +158,13 @@ def _play_all(
     # an episode that waits for its model holds no worker: more of them than cores help nobody
     workers = min(stage.config.concurrency, os.cpu_count() or 1)
     sandbox = open_sandbox(stage.config.sandbox, workers)
-    # the sandbox is closed first: that ends what is running, and with it the episodes in flight
-    with ThreadPoolExecutor(stage.config.concurrency) as pool, closing(sandbox):
+    # the sandbox and the policy are closed first: that ends the programs that run and the replies
+    # that are waited for, and with them the episodes in flight
+    with (
+        ThreadPoolExecutor(stage.config.concurrency) as pool,
+        closing(stage.policy),
+        closing(sandbox),
+    ):
         pending = {pool.submit(play, stage, task, k, sandbox, folder) for task, k in jobs}
         try:
             while pending:
