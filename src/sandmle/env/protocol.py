@@ -23,7 +23,7 @@ _MARKUP = re.compile(
 )
 # of these, what nobody prints by accident: a tag that stands alone, a token, our line on the status
 _FORGERY = re.compile(
-    r"<\|[\w ]+\|>|<\s*/?\s*(?:think|submit|output|errors|im_\w+|system|user|assistant)\s*/?\s*>"
+    r"<\|\w+\|>|<\s*/?\s*(?:think|submit|output|errors|im_\w+|system|user|assistant)\s*/?\s*>"
     r"|^status: (?:finished|failed|stopped|ended|could not be run)\b.* after \d+\.\d s$",
     re.I | re.MULTILINE,
 )

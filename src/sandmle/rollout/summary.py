@@ -35,6 +35,7 @@ def summarise(
         "stop_reasons": dict(Counter(t.stop_reason for t in trajectories)),
         "timed_out": sum(any(_timed_out(u) for u in t.turns) for t in trajectories),
         "masked": dict(Counter(t.mask.why for t in trajectories if t.mask.masked)),
+        "flags": dict(Counter(flag for t in trajectories for flag in t.flags)),
         "failures": [{"id": t.id, "error": _error(t)} for t in failures],
         "turns": _interval(trajectories, [float(len(t.turns)) for t in trajectories]),
         "seconds_per_episode": {
