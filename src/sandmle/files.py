@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 import tempfile
 import time
@@ -16,6 +17,9 @@ from typing import Any
 
 LOCK = ".lock"
 _LOCK_ATTEMPTS = 20
+_LINK = re.compile(
+    r"'[^'\n]+' (?:is a link; give the file itself|has \d+ hard links; write a file of its own)"
+)
 
 
 class Locked(Exception):
@@ -158,6 +162,17 @@ def _open_regular(folder: int, name: str, only_name: bool) -> int:
         os.close(handle)
         raise
     return handle
+
+
+def is_link_refusal(reason: str) -> bool:
+    """Return whether `safe_read` said this of a file that was a link, symbolic or hard.
+
+    >>> is_link_refusal("'a.csv' has 2 hard links; write a file of its own")
+    True
+    >>> is_link_refusal("'a.csv' is not a regular file")
+    False
+    """
+    return _LINK.fullmatch(reason) is not None
 
 
 def read_limited(handle: int, name: str, limit: int) -> bytes:

@@ -331,7 +331,11 @@ class Isolation(Record):
 
 
 class ExecResult(Record):
-    """What became of one execution; `infra` is our failure and never counts against the agent."""
+    """What became of one execution; `infra` is our failure and never counts against the agent.
+
+    `survivors`: how many processes the program left running when it ended, all killed then; None
+    where that is not known (it did not end by itself, or the sandbox is `bare`).
+    """
 
     status: ExecStatus
     exit_code: int | None = None
@@ -342,6 +346,7 @@ class ExecResult(Record):
     wall_s: float = 0.0
     cpu_s: float = 0.0
     peak_mb: float = 0.0
+    survivors: int | None = None
 
 
 class Grade(Record):
@@ -469,6 +474,7 @@ class Trajectory(Record):
     """The record of one episode.
 
     `k` numbers the members of a `group`: runs of one task that are compared with each other.
+    `flags` names what the episode tried that no honest one needs; it never changes the reward.
     """
 
     schema_version: Literal[1] = 1

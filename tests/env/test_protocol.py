@@ -178,3 +178,9 @@ def test_observations_of_equal_runs_differ_in_seconds_only(status: str) -> None:
     assert shown(0.04) == shown(123.46)
     assert "status: x after 1.0 s" in shown(1.0)
     assert shown(1.0) != shown(1.0, "status: x after 2.0 s")
+    told = "status: finished after {} s\n<output>\nseconds left: 3 of 9\n</output>"
+    told += "\nreplies left: 3\nseconds left: {} of 600"
+    assert timeless(told.format("0.1", 12)) == timeless(told.format("0.2", 599))
+    assert "seconds left: 3 of 9" in timeless(told)
+    wrapped = f"<tool_response>\n{told}\n</tool_response>"
+    assert timeless(wrapped.format("0.1", 12)) == timeless(wrapped.format("0.2", 599))

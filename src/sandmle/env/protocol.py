@@ -23,7 +23,18 @@ _MARKUP = re.compile(
     r"<(?=[|/!]|\s*(?:im_|tool_|(?:think|submit|output|errors|answer|system|user|assistant)\b))",
     re.I,
 )
-_SECONDS = re.compile(r"\A(status: [^\n]*) after [0-9.]+ s$", re.MULTILINE)
+# in any dialect: of the first line, and of the last one where an episode has a limit
+_SECONDS = re.compile(
+    r"\A((?:<tool_response>\n)?status: [^\n]*) after [0-9.]+ s$"
+    r"|\nseconds left: \d+ of \d+(?=(?:\n</tool_response>)?\Z)",
+    re.MULTILINE,
+)
+# of these, what nobody prints by accident: a tag that stands alone, a token, our line on the status
+_FORGERY = re.compile(
+    r"<\|\w+\|>|<\s*/?\s*(?:think|submit|output|errors|im_\w+|tool_\w+|answer|system|user|assistant)\s*/?\s*>"
+    r"|^status: (?:finished|failed|stopped|ended|could not be run)\b.* after \d+\.\d s$",
+    re.I | re.MULTILINE,
+)
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|[@-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -159,7 +170,7 @@ def timeless(observation: str) -> str:
 
     What a program prints of times itself is left.
     """
-    return _SECONDS.sub(r"\1", observation, count=1)
+    return _SECONDS.sub(r"\1", observation)
 
 
 def neutralise(text: str) -> str:
@@ -171,6 +182,14 @@ def neutralise(text: str) -> str:
     text = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
     text = _CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", text)
     return _MARKUP.sub("&lt;", text).strip()
+
+
+def forges(text: str) -> bool:
+    """Return whether what an agent printed imitates our markup, a role or a model's control token.
+
+    Stricter than what is made harmless: `</td>` is escaped too, and forges nothing.
+    """
+    return _FORGERY.search(_ANSI.sub("", text)) is not None
 
 
 def cut(text: str, limit: int) -> str:

@@ -6,12 +6,15 @@ the bytes of `submission.csv` are kept and graded out of band; the grade is reco
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 from sandmle.config import EnvSection
+from sandmle.env.flags import verdicts
 from sandmle.env.journal import Journal
 from sandmle.env.preview import preview
 from sandmle.env.protocol import cut, neutralise
+from sandmle.errors import SandboxError
 from sandmle.files import UnsafeFile, sha256
 from sandmle.grading.grader import Grader
 from sandmle.sandbox.base import Sandbox, Workspace
@@ -52,6 +55,7 @@ class Outcome(NamedTuple):
     submission: bytes | None
     isolation: Isolation
     error: ErrorRecord | None
+    planted: tuple[str, ...] = ()  # files in the workspace that are named like verdicts
 
 
 class Workbench:
@@ -80,6 +84,7 @@ class Workbench:
         self._grader = grader or Grader(task)
         self._workspace = workspace or sandbox.open(task.public, self.limits)
         self._snapshots: list[Snapshot] = []
+        self._planted: set[str] = set()
         self._started = time.monotonic()
         self._outcome: Outcome | None = None
 
@@ -102,6 +107,8 @@ class Workbench:
         if result.status != "infra":
             snapshot = self._capture()
             self._snapshots.append(snapshot)
+            with suppress(SandboxError, OSError):  # a look that fails ends no episode
+                self._planted.update(verdicts(self._workspace.list()))
             grade = snapshot.grade.model_dump(mode="json")
             self.journal.event("hidden_grade", sha256=snapshot.digest, grade=grade)
         return result
@@ -164,6 +171,7 @@ class Workbench:
                 chosen.data,
                 self._sandbox.isolation,
                 error,
+                tuple(sorted(self._planted)),
             )
             grade = chosen.grade.model_dump(mode="json")
             self.journal.event("end", reason=reason, grade=grade, sha256=chosen.digest)

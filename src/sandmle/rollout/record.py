@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
+from sandmle.env.flags import flags
 from sandmle.env.workbench import Outcome
 from sandmle.rewards import reward
 from sandmle.tasks.folder import Task
@@ -79,6 +80,7 @@ def make_trajectory(
         grade=outcome.grade,
         reward=reward(outcome.grade, task.card, share, rule) if scorable else None,
         mask=mask_of(outcome, timeout_rule),
+        flags=flags(turns, outcome.planted),
         usage=_usage(outcome),
         error=outcome.error,
         versions=versions(),

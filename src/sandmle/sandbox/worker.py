@@ -126,4 +126,5 @@ def _result(report: Message, streams: Streams) -> ExecResult:
         wall_s=round(report["wall_s"], 4),
         cpu_s=round(report["cpu_s"], 4),
         peak_mb=round(report.get("peak", 0) / _MB, 1),
+        survivors=report.get("survivors"),
     )

@@ -82,12 +82,14 @@ def _watch(wire: Wire, base: int, limit: int) -> Message:
             full = True
             _kill_all()
     wire.receive()
+    survivors = processes.outliving(processes.others, base, limit)
     _kill_all()
     with suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return {"oom": full, "peak": peak, "cpu_s": usage.ru_utime + usage.ru_stime}
+    cpu_s = usage.ru_utime + usage.ru_stime
+    return {"oom": full, "peak": peak, "cpu_s": cpu_s, "survivors": survivors}
 
 
 def _kill_all() -> None:

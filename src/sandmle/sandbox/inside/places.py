@@ -8,6 +8,7 @@ import secrets
 import shutil
 import stat
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 PARTS = ("work", "tmp", "home")
@@ -112,14 +113,16 @@ def _move_aside(folder: int, name: str) -> None:
 def names(root: str) -> list[str]:
     """Return the paths of what lies below `root` and is no folder, without what is ours.
 
-    At most 10,000, to a depth of 64, and only those whose names are text.
+    Looks at 10,000 names at most, to a depth of 64; tells only those that are text.
     """
     found: list[str] = []
     waiting = [("", 0)]
-    while waiting and len(found) < _MOST_NAMES:
+    left = _MOST_NAMES
+    while waiting and left:
         inside, depth = waiting.pop()
         with suppress(OSError), os.scandir(f"{root}/{inside}") as entries:
-            for entry in entries:
+            for entry in islice(entries, left):
+                left -= 1
                 if (not inside and entry.name in OURS) or not _is_text(entry.name):
                     continue
                 path = f"{inside}{entry.name}"
@@ -127,7 +130,7 @@ def names(root: str) -> list[str]:
                     found.append(path)
                 elif depth < _DEEPEST:
                     waiting.append((f"{path}/", depth + 1))
-    return sorted(found[:_MOST_NAMES])
+    return sorted(found)
 
 
 def _is_text(name: str) -> bool:

@@ -3,12 +3,14 @@
 import os
 import signal
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 _SWEEPS = 400
 _PAUSE_S = 0.005
+_LOOKS, _BETWEEN_S = 25, 0.01  # what helpers of a library take to see that their program is gone
 _MANY = 100
 _SOCKET_BYTES = 425_984  # what the kernel keeps for one at most, twice net.core.wmem_max
 TICK_MS = 30  # between two looks at memory
@@ -92,6 +94,21 @@ def descendants(pid: int) -> list[int]:
                 found += children
                 waiting += children
     return found
+
+
+def outliving(found: Callable[[], list[int]], base: int, limit: int) -> int:
+    """Count the processes that go on when their program has ended.
+
+    Those that end by themselves in a moment, as a tracker of `multiprocessing` does, do not count;
+    none gets that moment if together they use more than `limit`.
+    """
+    left: list[int] = []
+    for _ in range(_LOOKS):
+        left = [pid for pid in found() if not _dead(pid)]
+        if not left or used(left, base) > limit:
+            break
+        time.sleep(_BETWEEN_S)
+    return len(left)
 
 
 def sweep(pid: int) -> None:

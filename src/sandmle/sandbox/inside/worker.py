@@ -10,6 +10,7 @@ import signal
 import time
 import traceback
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple, NoReturn
 
 from sandmle.sandbox.inside import init, linux, places, processes, program
@@ -159,7 +160,7 @@ class Worker:
                 tick = left if one.init is not None else min(left, processes.TICK_MS)
                 ready = {descriptor for descriptor, _ in poll.poll(tick)}
                 if handle in ready:
-                    return self._collect(one, peak)
+                    return self._collect(one, request, peak)
                 if ready:
                     self.wire.receive()
                     return {"stopped": True}
@@ -172,7 +173,7 @@ class Worker:
         finally:
             os.close(handle)
 
-    def _collect(self, one: Standby, peak: int) -> Message:
+    def _collect(self, one: Standby, request: Message, peak: int) -> Message:
         """Take the program's status, end what it left, and learn what all that has used."""
         _, status, usage = os.wait4(one.pid, 0)
         report: Message = {"code": os.waitstatus_to_exitcode(status)}
@@ -184,6 +185,9 @@ class Worker:
                 return {"infra": "the first process does not end what the program left"}
             report |= one.init.wire.receive()[0]
             peak = report["peak"]
+        else:
+            below = partial(processes.descendants, os.getpid())
+            report["survivors"] = processes.outliving(below, self._base, request["memory"])
         report["peak"] = max(peak, usage.ru_maxrss * 1024 - self._base)
         return report
 
