@@ -605,7 +605,7 @@ MUTANTS = [
     Mutant(
         "seconds are part of what was recorded",
         "env/protocol.py",
-        'return _SECONDS.sub(r"\\1", observation, count=1)',
+        'return _SECONDS.sub(r"\\1", observation)',
         "return observation",
         "env/test_protocol.py::test_observations_of_equal_runs_differ_in_seconds_only",
     ),

@@ -112,12 +112,10 @@ class Forgetful:
         raise ContextError("too long")
 
 
-def test_a_model_that_cannot_read_so_much_ends_the_episode(
-    sandbox: Sandbox, tmp_path: Path
-) -> None:
+def test_a_model_that_cannot_read_so_much_has_failed(sandbox: Sandbox, tmp_path: Path) -> None:
     task = build_task(tmp_path, ANSWERS, classes=("0", "1"))
     outcome = react(Workbench(task, sandbox), Forgetful())
-    assert (outcome.stop_reason, outcome.error) == ("context_limit", None)
+    assert (outcome.stop_reason, outcome.error.type) == ("model_error", "ContextError")
 
 
 def test_without_a_count_nothing_is_left_out(sandbox: Sandbox, tmp_path: Path) -> None:

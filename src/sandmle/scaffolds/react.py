@@ -4,7 +4,7 @@ import time
 
 from sandmle.env.react import MLEEnv
 from sandmle.env.workbench import Outcome, Workbench
-from sandmle.errors import ContextError, ModelError
+from sandmle.errors import ModelError
 from sandmle.llm.base import LLM, estimate_tokens
 from sandmle.scaffolds.base import SCAFFOLDS
 from sandmle.types import ErrorRecord, Usage
@@ -18,9 +18,6 @@ def react(workbench: Workbench, llm: LLM) -> Outcome:
         started = time.monotonic()
         try:
             reply = llm.complete(env.observe())
-        except ContextError:
-            env.stop("context_limit")
-            break
         except ModelError as error:
             failure = ErrorRecord(boundary="model", type=type(error).__name__, message=str(error))
             env.stop("model_error", failure)
