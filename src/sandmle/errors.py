@@ -27,6 +27,10 @@ class ModelError(SandmleError, RuntimeError):
     """The language model or its server failed."""
 
 
+class ContextError(ModelError):
+    """A conversation is longer than the model takes."""
+
+
 class GradingError(SandmleError, RuntimeError):
     """A submission could not be scored for a reason that lies in the task or in us."""
 

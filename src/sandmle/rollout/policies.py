@@ -32,7 +32,9 @@ class PolicyFactory(Protocol):
         ...
 
 
-POLICIES: Registry[PolicyFactory] = Registry("policy", group="sandmle.policies")
+POLICIES: Registry[PolicyFactory] = Registry(
+    "policy", builtins=("sandmle.rollout.local",), group="sandmle.policies"
+)
 
 
 def open_policy(section: PolicySection) -> Policy:
