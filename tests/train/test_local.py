@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 from build import build_task
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer, Qwen3ForCausalLM
 
 from sandmle.config import PolicySection, load_config
 from sandmle.errors import ContextError, ModelError, UsageError
@@ -21,8 +21,8 @@ from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.policies import POLICIES, open_policy
 from sandmle.rollout.runner import run_rollout
 from sandmle.tasks.corpus import Corpus
-from sandmle.train.tiny import tiny_model, tiny_tokenizer
-from train.conftest import ANSWERS, REPLIES
+from sandmle.train.tiny import tiny_model
+from train.conftest import ANSWERS
 
 QUESTIONS = [
     [Message("system", "be brief"), Message("user", "plan " * n + "open the file")]
@@ -37,20 +37,31 @@ def save(folder: Path, tokenizer, model) -> Path:
     return folder
 
 
-def stops_often(tokenizer):
-    """Return a random model that has learned one thing: to end its turn now and then."""
-    model = tiny_model(tokenizer, 1)
-    model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
-    model.config.tie_word_embeddings = False
-    with torch.no_grad():  # hidden states are of norm sqrt(64); which way they point is random
-        model.lm_head.weight.mul_(5)
-        model.lm_head.weight[tokenizer.eos_token_id] *= 3
+def lively(tokenizer, end_id: int):
+    """Return a random model whose replies vary, depend on all they follow, and end now and then.
+
+    The first entry of every state points the same way, and only the end's row of the head looks
+    at it: a constant in favour of ending.
+    """
+    config = tiny_model(tokenizer).config
+    config.tie_word_embeddings = False
+    torch.manual_seed(0)
+    model = Qwen3ForCausalLM(config)
+    with torch.no_grad():
+        for weight in model.model.layers.parameters():
+            weight.mul_(3 if weight.ndim == 2 else 1)
+        model.model.embed_tokens.weight.mul_(5)[:, 0] = 0.6
+        model.lm_head.weight.mul_(12)[:, 0] = 0
+        model.lm_head.weight[end_id] = 0
+        model.lm_head.weight[end_id, 0] = 1.7
     return model
 
 
 @pytest.fixture(scope="module")
 def folder(tokenizer, tmp_path_factory) -> Path:
-    return save(tmp_path_factory.mktemp("model"), tokenizer, stops_often(tokenizer))
+    return save(
+        tmp_path_factory.mktemp("model"), tokenizer, lively(tokenizer, tokenizer.eos_token_id)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +93,7 @@ def together(model: LocalModel, jobs: Sequence[tuple[Sequence[Message], int]]) -
 
 
 def test_a_seed_gives_the_same_reply_alone_and_in_any_company(local: LocalModel) -> None:
-    jobs = [(question, seed) for question in QUESTIONS for seed in (1, 2, 2**63)]
+    jobs = [(QUESTIONS[i % 4], i * 2**61 + i) for i in range(8)]
     alone = [local.complete(*job) for job in jobs]
     assert [reply.ids for reply in together(local, jobs)] == [reply.ids for reply in alone]
     assert [r.ids for r in together(local, jobs[::-1])] == [r.ids for r in alone[::-1]]
@@ -99,14 +110,13 @@ def test_the_seeds_of_turns_and_episodes_differ() -> None:
 
 
 def test_a_reply_is_what_was_sampled(local: LocalModel, tokenizer) -> None:
-    for seed in range(30):
+    for seed in range(12):
         reply = local.complete(QUESTIONS[0], seed)
         ended = reply.ids[-1] == tokenizer.eos_token_id
         assert reply.cut_off is not ended
         assert tokenizer.eos_token_id not in reply.ids[:-1]
         assert len(reply.ids) == 40 if reply.cut_off else len(reply.ids) <= 40
-        special = set(tokenizer.all_special_ids)
-        assert reply.text == tokenizer.decode([i for i in reply.ids if i not in special])
+        assert reply.text == tokenizer.decode(reply.ids, skip_special_tokens=True)
         assert reply.prompt_tokens == len(prompt_ids(tokenizer, QUESTIONS[0]))
         assert reply.completion_tokens == len(reply.ids) == len(reply.logprobs)
 
@@ -133,8 +143,9 @@ def test_draws_follow_the_distribution_at_the_temperature(folder: Path, plain, t
     """The first tokens of many replies occur as often as softmax(logits / T) says."""
     n, question = 600, QUESTIONS[0]
     section = PolicySection(turn_tokens=1, temperature=0.4, requests=64)
-    with closing(LocalModel(str(folder), section)) as model:
-        replies = together(model, [(question, request_seed(0, i)) for i in range(n)])
+    seeds = [request_seed(0, i) for i in range(n)]
+    with closing(LocalModel(str(folder), section)) as model, ThreadPoolExecutor(64) as pool:
+        replies = list(pool.map(lambda seed: model.complete(question, seed), seeds))
     with torch.no_grad():
         logits = plain(torch.tensor([prompt_ids(tokenizer, question)])).logits[0, -1]
     shares = (logits.double() / 0.4).softmax(-1)
@@ -162,19 +173,16 @@ def test_temperature_zero_is_the_librarys_own_greedy_decoding(
         assert list(reply.ids) == output[0, prompt.shape[1] :].tolist()
 
 
-def test_the_end_of_a_turn_is_found_in_the_template(tmp_path: Path, tokenizer) -> None:
+def test_the_end_of_a_turn_is_found_in_the_template(tmp_path: Path, folder: Path) -> None:
     """Some models name another token as the end of a text than their template ends turns with."""
-    other = tiny_tokenizer([reply for name in ("good", "nop") for reply in REPLIES[name]])
-    model = stops_often(tokenizer)
-    other.eos_token = "<|endoftext|>"
-    model = tiny_model(other, 0)
-    end = other.convert_tokens_to_ids("<|im_end|>")
-    with torch.no_grad():  # tied weights: the state of the newline before a reply says the end
-        model.model.embed_tokens.weight[end] = 3.0
-        model.model.norm.weight.fill_(1.0)
+    other = AutoTokenizer.from_pretrained(folder)
+    end = other.eos_token_id
+    other.eos_token = other.pad_token
+    model = lively(other, end)
+    assert model.generation_config.eos_token_id not in (None, end)
     save(tmp_path / "m", other, model)
-    with closing(LocalModel(str(tmp_path / "m"), PolicySection(turn_tokens=60))) as local:
-        replies = [local.complete(QUESTIONS[0], seed) for seed in range(20)]
+    with closing(LocalModel(str(tmp_path / "m"), PolicySection(turn_tokens=40))) as local:
+        replies = together(local, [(QUESTIONS[0], seed) for seed in range(8)])
     assert any(not reply.cut_off and reply.ids[-1] == end for reply in replies)
     assert all(end not in reply.ids[:-1] for reply in replies)
 

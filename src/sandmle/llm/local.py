@@ -246,7 +246,8 @@ class LocalModel:
         listed = configured if isinstance(configured, list) else [configured]
         opened = chat_ids(self._tokenizer, _DIALOGUE[:-1])
         reply = chat_ids(self._tokenizer, _DIALOGUE, add_generation_prompt=False)[len(opened) :]
-        turn_ends = set(reply) & set(self._tokenizer.all_special_ids)
+        added = self._tokenizer.added_tokens_decoder
+        turn_ends = {token for token in reply if token in added and added[token].special}
         return ({self._tokenizer.eos_token_id, *listed} - {None}) | turn_ends
 
     def _closed_error(self) -> ModelError:
