@@ -33,7 +33,7 @@ class PolicyFactory(Protocol):
 
 POLICIES: Registry[PolicyFactory] = Registry(
     "policy",
-    builtins=("sandmle.rollout.scripts", "sandmle.rollout.served"),
+    builtins=("sandmle.rollout.scripts", "sandmle.rollout.served", "sandmle.rollout.local"),
     group="sandmle.policies",
 )
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from sandmle.errors import UsageError
 from sandmle.llm.base import Message
+from sandmle.llm.pretrained import chat_ids
 
 
 class Codec:
@@ -18,7 +19,7 @@ class Codec:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.end_id: int = tokenizer.eos_token_id
-        self._between = self._template([*_DIALOGUE, Message("user", "")], True)
+        self._between = chat_ids(tokenizer, [*_DIALOGUE, Message("user", "")])
         if self._head(_DIALOGUE) != self._between[: len(self._head(_DIALOGUE))]:
             raise UsageError("the chat template rewrites earlier messages; use one that only adds")
         opening = tokenizer.decode(self._between[-8:])
@@ -26,11 +27,11 @@ class Codec:
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of the opening messages, up to where the first reply begins."""
-        return self._template(messages, True)
+        return chat_ids(self._tokenizer, messages)
 
     def observation(self, text: str) -> list[int]:
         """Return the ids between the end of a reply and the beginning of the next."""
-        ids = self._template([*_DIALOGUE, Message("user", text)], True)
+        ids = chat_ids(self._tokenizer, [*_DIALOGUE, Message("user", text)])
         return ids[len(self._head(_DIALOGUE)) :]
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -41,19 +42,11 @@ class Codec:
 
     def _head(self, messages: Sequence[Message]) -> list[int]:
         """Return a dialogue's ids up to the end-of-turn token of its last reply, included."""
-        ids = self._template(messages, False)
+        ids = chat_ids(self._tokenizer, messages, False)
         last = max((i for i, token in enumerate(ids) if token == self.end_id), default=None)
         if last is None:
             raise UsageError("the chat template does not end a reply with the end-of-text token")
         return ids[: last + 1]
-
-    def _template(self, messages: Sequence[Message], add_generation_prompt: bool) -> list[int]:
-        rows = [{"role": message.role, "content": message.content} for message in messages]
-        return list(
-            self._tokenizer.apply_chat_template(
-                rows, add_generation_prompt=add_generation_prompt, return_dict=False
-            )
-        )
 
 
 _DIALOGUE = [Message("user", "question"), Message("assistant", "reply")]

@@ -1,15 +1,15 @@
 """Trajectory-level GRPO through TRL: the loss is `GRPOTrainer`'s, the rollouts are ours."""
 
 import os
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sandmle.config import Config
-from sandmle.errors import MissingExtraError, UsageError
+from sandmle.errors import UsageError
 from sandmle.files import append_line, to_json, write_atomic
+from sandmle.llm.pretrained import SMALL, load_pretrained, quiet, require_extra
 from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.runner import located, open_tasks
@@ -54,12 +54,12 @@ def train_grpo(
     configuration and `MissingExtraError` without the packages of `sandmle[train]`.
     """
     corpus, rule = prepare(config)
-    _require_extra()
+    require_extra("training", "torch", "trl")
     config = located(config, corpus)
     if (out / "run.json").exists():
         raise UsageError(f"{out}: holds a run already; choose another --out")
     folder = RunFolder(out)
-    with _quiet():
+    with quiet():
         tokenizer, model = _load(config, corpus)
         codec = Codec(tokenizer)
         sandbox = open_sandbox(config.sandbox, config.concurrency)
@@ -86,7 +86,7 @@ def prepare(config: Config) -> Plan:
         raise UsageError(
             f"policy {config.policy.name!r} cannot be trained; give --policy tiny:SEED or hf:PATH"
         )
-    if sort == "hf" and not Path(argument).is_dir():
+    if sort == "hf" and argument != SMALL and not Path(argument).is_dir():
         raise UsageError(f"policy {config.policy.name}: there is no folder {argument}")
     if sort == "tiny" and not (argument.isdecimal() and int(argument) < 2**32):
         raise UsageError(f"policy {config.policy.name}: the seed must be a number below 2**32")
@@ -284,14 +284,7 @@ def _load(config: Config, corpus: Corpus) -> tuple[Any, Any]:
         texts += [solution.code for task in tasks for solution in task.solutions()]
         tokenizer = tiny_tokenizer(texts)
         return tokenizer, tiny_model(tokenizer, int(argument))
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(argument)
-        return tokenizer, AutoModelForCausalLM.from_pretrained(argument)
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise UsageError(f"policy {config.policy.name}: cannot be loaded: {reason}") from None
+    return load_pretrained(argument)
 
 
 def _save(trainer: Any, tokenizer: Any, path: Path) -> None:
@@ -300,24 +293,3 @@ def _save(trainer: Any, tokenizer: Any, path: Path) -> None:
     trainer.accelerator.unwrap_model(trainer.model).save_pretrained(draft)
     tokenizer.save_pretrained(draft)
     draft.rename(path)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the libraries' own progress bars and notes to their developers off the terminal."""
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
-        yield
-
-
-def _require_extra() -> None:
-    try:
-        import torch  # noqa: F401
-        import trl  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            f"training needs {error.name}, which is not installed: pip install 'sandmle[train]'"
-        ) from None
