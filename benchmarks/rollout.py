@@ -1,0 +1,196 @@
+"""What an episode costs beside its sandbox and its model, and how many can wait at once.
+
+    python benchmarks/rollout.py CORPUS [--episodes 40] [--turns 10] [--waiting 1000]
+
+The overhead of a turn is the time between two replies less the time in the sandbox: parsing, taking
+the submission, grading it, rendering, the journal. That of an episode is everything else: opening
+it, its first prompt, its last grade, its record in the run folder. Then so many episodes wait for a
+model that does not answer before all have asked: how much memory the process needs for them.
+"""
+
+import argparse
+import resource
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sandmle.config import PolicySection, load_config
+from sandmle.llm.base import LLM, Completion, Message
+from sandmle.rollout.folder import RunFolder
+from sandmle.rollout.policies import POLICIES
+from sandmle.rollout.runner import run_rollout
+from sandmle.tasks.corpus import open_corpus
+from sandmle.tasks.folder import Task
+
+PASS = "<think>nothing</think>\n```python\npass\n```"
+SUBMIT = "<think>done</think>\n<submit/>"
+
+
+class Passing:
+    """A policy that runs `pass` so many times; it notes when it is asked."""
+
+    def __init__(self, argument: str, section: PolicySection) -> None:
+        self.name = f"passing:{argument}"
+        self.turns = int(argument)
+        self.asked: list[list[float]] = []
+        Passing.last = self
+
+    last: "Passing"
+
+    def open(self, task: Task, seed: int, k: int) -> LLM:
+        times: list[float] = []
+        self.asked.append(times)
+        return _Passer(self.turns, times)
+
+    def close(self) -> None:
+        pass
+
+
+class _Passer:
+    def __init__(self, turns: int, times: list[float]) -> None:
+        self.left, self.times = turns, times
+
+    def complete(self, messages: Sequence[Message]) -> Completion:
+        self.times.append(time.perf_counter())
+        self.left -= 1
+        return Completion(PASS if self.left >= 0 else SUBMIT)
+
+
+class Waiting:
+    """A policy whose model answers nobody before `argument` episodes have asked."""
+
+    def __init__(self, argument: str, section: PolicySection) -> None:
+        self.name = f"waiting:{argument}"
+        self.all_here = threading.Barrier(int(argument), self.look, timeout=300)
+        Waiting.last = self
+
+    last: "Waiting"
+    rss_mb: float = 0.0
+
+    def look(self) -> None:
+        status = Path("/proc/self/status").read_text()
+        self.rss_mb = int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+    def open(self, task: Task, seed: int, k: int) -> LLM:
+        return _Waiter(self.all_here)
+
+    def close(self) -> None:
+        pass
+
+
+class _Waiter:
+    def __init__(self, all_here: threading.Barrier) -> None:
+        self.all_here = all_here
+
+    def complete(self, messages: Sequence[Message]) -> Completion:
+        self.all_here.wait()
+        return Completion(SUBMIT)
+
+
+POLICIES.add("passing", Passing)
+POLICIES.add("waiting", Waiting)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--episodes", type=int, default=40)
+    parser.add_argument("--turns", type=int, default=10)
+    parser.add_argument("--waiting", type=int, default=1000)
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    overhead(options.corpus, options.episodes, options.turns)
+    waiting(options.corpus, options.waiting)
+
+
+def overhead(corpus: Path, episodes: int, turns: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = _settings(corpus, f"passing:{turns}", episodes, concurrency=1)
+        spent = Spent()
+        started = time.perf_counter()
+        with spent:
+            run_rollout(settings, Path(folder) / "run")
+        total = time.perf_counter() - started
+        played = RunFolder(Path(folder) / "run").trajectories()
+    asked = Passing.last.asked[-len(played) :]
+    # one after the other, so executions and gaps come in the same order
+    runs = iter(spent.runs)
+    gaps = [1000 * (b - a - next(runs)) for times in asked for a, b in pairwise(times)]
+    within = sum(times[-1] - times[0] for times in asked)
+    print(
+        f"{len(gaps)} turns: overhead p50 {np.median(gaps):.2f} ms, p95 "
+        f"{np.quantile(gaps, 0.95):.2f} ms"
+    )
+    rest = 1000 * (total - within - spent.opened) / len(played)
+    print(
+        f"{len(played)} episodes: {rest:.1f} ms each beside turns and opening a workspace, the "
+        f"start and the end of the run included"
+    )
+
+
+class Spent:
+    """Times what happens in the sandbox, from outside."""
+
+    def __enter__(self) -> "Spent":
+        from sandmle.env import workbench
+
+        self.runs: list[float] = []
+        self.opened = 0.0
+        original = workbench.Workbench.__init__
+
+        def init(bench: Any, task: Task, sandbox: Any, *args: Any, **options: Any) -> None:
+            original(bench, task, _Timed(sandbox, self), *args, **options)
+
+        self._restore = original
+        workbench.Workbench.__init__ = init  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        from sandmle.env import workbench
+
+        workbench.Workbench.__init__ = self._restore  # type: ignore[method-assign]
+
+
+class _Timed:
+    """A sandbox or a workspace whose `open` and `run` are timed."""
+
+    def __init__(self, inner: Any, spent: Spent) -> None:
+        self._inner, self._spent = inner, spent
+
+    def open(self, *args: Any, **options: Any) -> "_Timed":
+        started = time.perf_counter()
+        workspace = self._inner.open(*args, **options)
+        self._spent.opened += time.perf_counter() - started
+        return _Timed(workspace, self._spent)
+
+    def run(self, code: str) -> Any:
+        started = time.perf_counter()
+        result = self._inner.run(code)
+        self._spent.runs.append(time.perf_counter() - started)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def waiting(corpus: Path, n: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        settings = _settings(corpus, f"waiting:{n}", n, concurrency=n)
+        summary = run_rollout(settings, Path(folder) / "run")
+    print(f"{summary['trajectories']} episodes waiting at once: {Waiting.last.rss_mb:.0f} MB")
+
+
+def _settings(corpus: Path, policy: str, group: int, concurrency: int) -> Any:
+    task = open_corpus(corpus)[0]
+    sets = [f"corpus.path='{task.root}'", f"policy.name={policy}", f"group={group}"]
+    return load_config(None, [*sets, f"concurrency={concurrency}", "env.max_turns=1000"])
+
+
+if __name__ == "__main__":
+    main()
