@@ -16,15 +16,16 @@ import time
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from sandmle.config import PolicySection, load_config
+from sandmle.config import DEFAULT_SANDBOX, PolicySection, SandboxSection, load_config
 from sandmle.llm.base import LLM, Completion, Message
 from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.policies import POLICIES
 from sandmle.rollout.runner import run_rollout
+from sandmle.sandbox.base import SANDBOXES
 from sandmle.tasks.corpus import open_corpus
 from sandmle.tasks.folder import Task
 
@@ -112,22 +113,20 @@ def main() -> None:
 def overhead(corpus: Path, episodes: int, turns: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         settings = _settings(corpus, f"passing:{turns}", episodes, concurrency=1)
-        spent = Spent()
         started = time.perf_counter()
-        with spent:
-            run_rollout(settings, Path(folder) / "run")
+        run_rollout(settings, Path(folder) / "run")
         total = time.perf_counter() - started
         played = RunFolder(Path(folder) / "run").trajectories()
     asked = Passing.last.asked[-len(played) :]
     # one after the other, so executions and gaps come in the same order
-    runs = iter(spent.runs)
+    runs = iter(Spent.runs)
     gaps = [1000 * (b - a - next(runs)) for times in asked for a, b in pairwise(times)]
     within = sum(times[-1] - times[0] for times in asked)
     print(
         f"{len(gaps)} turns: overhead p50 {np.median(gaps):.2f} ms, p95 "
         f"{np.quantile(gaps, 0.95):.2f} ms"
     )
-    rest = 1000 * (total - within - spent.opened) / len(played)
+    rest = 1000 * (total - within - Spent.opened) / len(played)
     print(
         f"{len(played)} episodes: {rest:.1f} ms each beside turns and opening a workspace, the "
         f"start and the end of the run included"
@@ -135,44 +134,35 @@ def overhead(corpus: Path, episodes: int, turns: int) -> None:
 
 
 class Spent:
-    """Times what happens in the sandbox, from outside."""
+    """What happens in the sandbox `timed`, which is the default one, from outside."""
 
-    def __enter__(self) -> "Spent":
-        from sandmle.env import workbench
+    runs: ClassVar[list[float]] = []
+    opened: ClassVar[float] = 0.0
 
-        self.runs: list[float] = []
-        self.opened = 0.0
-        original = workbench.Workbench.__init__
 
-        def init(bench: Any, task: Task, sandbox: Any, *args: Any, **options: Any) -> None:
-            original(bench, task, _Timed(sandbox, self), *args, **options)
+def timed(section: SandboxSection, workers: int) -> Any:
+    return _Timed(SANDBOXES.get(DEFAULT_SANDBOX)(section, workers))
 
-        self._restore = original
-        workbench.Workbench.__init__ = init  # type: ignore[method-assign]
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        from sandmle.env import workbench
-
-        workbench.Workbench.__init__ = self._restore  # type: ignore[method-assign]
+SANDBOXES.add("timed", timed)
 
 
 class _Timed:
     """A sandbox or a workspace whose `open` and `run` are timed."""
 
-    def __init__(self, inner: Any, spent: Spent) -> None:
-        self._inner, self._spent = inner, spent
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
 
     def open(self, *args: Any, **options: Any) -> "_Timed":
         started = time.perf_counter()
         workspace = self._inner.open(*args, **options)
-        self._spent.opened += time.perf_counter() - started
-        return _Timed(workspace, self._spent)
+        Spent.opened += time.perf_counter() - started
+        return _Timed(workspace)
 
     def run(self, code: str) -> Any:
         started = time.perf_counter()
         result = self._inner.run(code)
-        self._spent.runs.append(time.perf_counter() - started)
+        Spent.runs.append(time.perf_counter() - started)
         return result
 
     def __getattr__(self, name: str) -> Any:
@@ -189,7 +179,9 @@ def waiting(corpus: Path, n: int) -> None:
 def _settings(corpus: Path, policy: str, group: int, concurrency: int) -> Any:
     task = open_corpus(corpus)[0]
     sets = [f"corpus.path='{task.root}'", f"policy.name={policy}", f"group={group}"]
-    return load_config(None, [*sets, f"concurrency={concurrency}", "env.max_turns=1000"])
+    return load_config(
+        None, [*sets, f"concurrency={concurrency}", "env.max_turns=1000", "sandbox.backend=timed"]
+    )
 
 
 if __name__ == "__main__":

@@ -17,7 +17,10 @@ def test_what_sleeps_outlives_and_what_ends_does_not() -> None:
     try:
         found = partial(processes.descendants, os.getpid())
         assert {child.pid, ended.pid} <= set(found())
-        mine = lambda: [pid for pid in found() if pid in (child.pid, ended.pid)]  # noqa: E731
+
+        def mine() -> list[int]:
+            return [pid for pid in found() if pid in (child.pid, ended.pid)]
+
         assert processes.outliving(mine, 0, LIMIT) == 1
         assert processes.outliving(mine, 0, 0) == 1, "no moment for what uses too much"
     finally:

@@ -43,7 +43,7 @@ def pinned(exchanges: Sequence[Exchange]) -> set[int]:
 def evict_failed(exchanges: Sequence[Exchange], fits: Fits) -> list[Exchange]:
     """Leave out exchanges until the rest fits: failed ones first, then others, oldest first.
 
-    The paper drops failed executions of older turns when the context is full (section 5.1).
+    The paper drops failed executions of older turns when the context is full (section 5.4).
     """
     kept = list(exchanges)
     stays = pinned(exchanges)

@@ -52,9 +52,13 @@ class MLEEnv:
 
     def observe(self) -> list[Message]:
         """Return the conversation as the policy sees it."""
+        return [*self._seen(self._exchanges), *self._last]
+
+    def _seen(self, exchanges: Sequence[Exchange], more: int = 0) -> list[Message]:
+        """Return the conversation with these exchanges, if `more` than so far were left out."""
         system, task = self._opening
-        exchanges = [m for one in self._exchanges for m in (one.reply, one.observation)]
-        return [system, with_note(task, self._evicted), *exchanges, *self._last]
+        shown = [message for one in exchanges for message in (one.reply, one.observation)]
+        return [system, with_note(task, self._evicted + more), *shown]
 
     def step(
         self,
@@ -128,11 +132,11 @@ class MLEEnv:
         if count is None:
             return
         limit = self.workbench.config.context_tokens
+        before = self._exchanges
 
         def fits(exchanges: Sequence[Exchange]) -> bool:
-            return count([*self._opening, *(m for one in exchanges for m in one[1:3])]) <= limit
+            return count(self._seen(exchanges, len(before) - len(exchanges))) <= limit
 
-        before = self._exchanges
         self._exchanges = self._evict(before, fits)
         kept = {one.turn for one in self._exchanges}
         gone = [one.turn for one in before if one.turn not in kept]
@@ -142,7 +146,7 @@ class MLEEnv:
             self.workbench.journal.event(
                 "evict", turns=gone, tokens=count(self.observe()), limit=limit
             )
-        if not fits(self._exchanges):
+        if count(self.observe()) > limit:
             self.stop("context_limit")
 
     def _end(self, action: Action, result: ExecResult | None, cut_off: bool) -> StopReason | None:
