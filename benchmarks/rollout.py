@@ -3,8 +3,9 @@
     python benchmarks/rollout.py CORPUS [--episodes 40] [--turns 10] [--waiting 1000]
 
 The overhead of a turn is the time between two replies less the time in the sandbox: parsing, taking
-the submission, grading it, rendering, the journal. That of an episode is everything else: opening
-it, its first prompt, its last grade, its record in the run folder. Then so many episodes wait for a
+the submission, grading it, rendering, the journal. That of an episode is the time from its last
+reply to the first request of the next one, less opening a workspace: its last grade, its record in
+the run folder, the task's files and answers, the first prompt. Then so many episodes wait for a
 model that does not answer before all have asked: how much memory the process needs for them.
 """
 
@@ -22,7 +23,6 @@ import numpy as np
 
 from sandmle.config import DEFAULT_SANDBOX, PolicySection, SandboxSection, load_config
 from sandmle.llm.base import LLM, Completion, Message
-from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.policies import POLICIES
 from sandmle.rollout.runner import run_rollout
 from sandmle.sandbox.base import SANDBOXES
@@ -112,32 +112,27 @@ def main() -> None:
 
 def overhead(corpus: Path, episodes: int, turns: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        settings = _settings(corpus, f"passing:{turns}", episodes, concurrency=1)
-        started = time.perf_counter()
-        run_rollout(settings, Path(folder) / "run")
-        total = time.perf_counter() - started
-        played = RunFolder(Path(folder) / "run").trajectories()
-    asked = Passing.last.asked[-len(played) :]
-    # one after the other, so executions and gaps come in the same order
-    runs = iter(Spent.runs)
-    gaps = [1000 * (b - a - next(runs)) for times in asked for a, b in pairwise(times)]
-    within = sum(times[-1] - times[0] for times in asked)
-    print(
-        f"{len(gaps)} turns: overhead p50 {np.median(gaps):.2f} ms, p95 "
-        f"{np.quantile(gaps, 0.95):.2f} ms"
-    )
-    rest = 1000 * (total - within - Spent.opened) / len(played)
-    print(
-        f"{len(played)} episodes: {rest:.1f} ms each beside turns and opening a workspace, the "
-        f"start and the end of the run included"
-    )
+        run_rollout(
+            _settings(corpus, f"passing:{turns}", episodes, concurrency=1), Path(folder) / "run"
+        )
+    asked = [times for times in Passing.last.asked if times]  # one is opened to see whether it is
+    # one after the other, so executions, openings and gaps come in the same order
+    runs, opened = iter(Spent.runs), Spent.opened[1:]
+    within = [1000 * (b - a - next(runs)) for times in asked for a, b in pairwise(times)]
+    between = [
+        1000 * (after[0] - before[-1] - spent)
+        for (before, after), spent in zip(pairwise(asked), opened, strict=True)
+    ]
+    for what, times in (("turn", within), ("episode", between)):
+        low, high = np.quantile(times, (0.5, 0.95))
+        print(f"{len(times)} {what}s: overhead p50 {low:.2f} ms, p95 {high:.2f} ms")
 
 
 class Spent:
     """What happens in the sandbox `timed`, which is the default one, from outside."""
 
     runs: ClassVar[list[float]] = []
-    opened: ClassVar[float] = 0.0
+    opened: ClassVar[list[float]] = []
 
 
 def timed(section: SandboxSection, workers: int) -> Any:
@@ -156,7 +151,7 @@ class _Timed:
     def open(self, *args: Any, **options: Any) -> "_Timed":
         started = time.perf_counter()
         workspace = self._inner.open(*args, **options)
-        Spent.opened += time.perf_counter() - started
+        Spent.opened.append(time.perf_counter() - started)
         return _Timed(workspace)
 
     def run(self, code: str) -> Any:

@@ -11,9 +11,13 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 LOCK = ".lock"
 _LOCK_ATTEMPTS = 20
@@ -184,10 +188,46 @@ def read_limited(handle: int, name: str, limit: int) -> bytes:
     return data
 
 
+class Entry(NamedTuple):
+    """What is at one path below a folder: the path from there, and its `lstat`."""
+
+    name: str
+    status: os.stat_result
+
+    @property
+    def is_folder(self) -> bool:
+        """Return whether it is a folder."""
+        return stat.S_ISDIR(self.status.st_mode)
+
+    @property
+    def is_file(self) -> bool:
+        """Return whether it is a file, and no link to one."""
+        return stat.S_ISREG(self.status.st_mode)
+
+
+def walk(folder: Path) -> list[Entry]:
+    """Return everything below a folder, folders before their contents; no link is followed."""
+    found: list[Entry] = []
+    waiting = [""]
+    while waiting:
+        below = waiting.pop()
+        with os.scandir(folder / below) as entries:
+            for entry in entries:
+                found.append(Entry(f"{below}{entry.name}", entry.stat(follow_symlinks=False)))
+                if found[-1].is_folder:
+                    waiting.append(f"{found[-1].name}/")
+    return sorted(found)
+
+
 def render(package: str, name: str, **values: Any) -> str:
     """Fill a template that lies beside the modules of `package`; an unknown name is an error."""
+    return str(_template(package, name).render(**values))
+
+
+@cache
+def _template(package: str, name: str) -> "Template":
     from jinja2 import StrictUndefined, Template
 
     text = resources.files(package).joinpath(name).read_text(encoding="utf-8")
-    template = Template(text, undefined=StrictUndefined, keep_trailing_newline=True)
-    return str(template.render(**values))
+    template: Template = Template(text, undefined=StrictUndefined, keep_trailing_newline=True)
+    return template

@@ -402,6 +402,8 @@ ATTACKS = [
             os.write(1, b"removed\\n")
         """,
         judge=ends("ok", "error", says="removed"),
+        # it tries every file that it sees, and an environment beside the interpreter has many
+        limits=QUICK.model_copy(update={"wall_s": 60.0}),
     ),
     Attack(
         name="fr31-no-python-tricks-needed",

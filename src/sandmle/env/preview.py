@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandmle.env.protocol import cut
+from sandmle.files import Entry, walk
 from sandmle.tasks.submission import Invalid, read_table
 
 _ROWS = 3
@@ -16,31 +17,28 @@ _HEAD_BYTES = 1 << 20
 
 def preview(public: Path, limit: int = 3000) -> str:
     """Describe the files of `public` in at most `limit` characters, with tables' first rows."""
-    found = public.rglob("*")
-    paths = sorted(path for path in found if path.is_file() and not path.is_symlink())
-    sorts: dict[tuple[Path, str], list[Path]] = defaultdict(list)
-    for path in paths:
-        if path.name != "description.md":
-            sorts[path.parent, path.suffix].append(path)
-    single = sorted(path for alike in sorts.values() if len(alike) <= _ALIKE for path in alike)
+    sorts: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    for entry in walk(public):
+        path = Path(entry.name)
+        if entry.is_file and path.name != "description.md":
+            sorts[str(path.parent), path.suffix].append(entry)
+    single = sorted(entry for alike in sorts.values() if len(alike) <= _ALIKE for entry in alike)
     lines = []
-    for path in single[:_FILES]:
-        name = path.relative_to(public).as_posix()
-        lines.append(f"- `{name}` ({path.stat().st_size:,} bytes)")
-        if path.suffix == ".csv":
-            lines += _head(path)
+    for entry in single[:_FILES]:
+        lines.append(f"- `{entry.name}` ({entry.status.st_size:,} bytes)")
+        if entry.name.endswith(".csv"):
+            lines += _head(public / entry.name)
     if len(single) > _FILES:
         lines.append(f"- and {len(single) - _FILES:,} more files")
-    lines += [_together(public, alike) for alike in sorts.values() if len(alike) > _ALIKE]
+    lines += [_together(alike) for alike in sorts.values() if len(alike) > _ALIKE]
     return cut("\n".join(lines), limit)
 
 
-def _together(public: Path, paths: Sequence[Path]) -> str:
+def _together(alike: Sequence[Entry]) -> str:
     """Tell of many files of one sort: how many, where, and how large."""
-    sizes = sorted(path.stat().st_size for path in paths)
+    sizes = sorted(entry.status.st_size for entry in alike)
     size = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
-    name = paths[0].relative_to(public).as_posix()
-    return f"- {len(paths):,} files such as `{name}` ({size} bytes each)"
+    return f"- {len(alike):,} files such as `{alike[0].name}` ({size} bytes each)"
 
 
 def _head(path: Path) -> list[str]:

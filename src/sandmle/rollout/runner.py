@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from sandmle.env.journal import Journal
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.errors import GradingError, ModelError, SandboxError, TaskError, UsageError
 from sandmle.files import to_json, write_atomic
+from sandmle.grading.grader import Grader
 from sandmle.rewards import require_floors, reward_rule
 from sandmle.rollout.folder import RunFolder, key_text
 from sandmle.rollout.policies import Policy, open_policy
@@ -26,6 +28,7 @@ from sandmle.tasks.folder import Task
 from sandmle.types import ErrorRecord, Grade, JsonDict, RewardRule, Trajectory
 
 Progress = Callable[[Trajectory, int, int], None]
+_TASKS_AT_HAND = 32
 _BOUNDARIES = {
     TaskError: "task",
     UsageError: "task",  # the configuration was checked: only a task still names what is not there
@@ -43,6 +46,7 @@ class Stage(NamedTuple):
     policy: Policy
     scaffold: Scaffold
     rule: RewardRule
+    grader: Callable[[Task], Grader]
 
 
 def run_rollout(
@@ -86,7 +90,9 @@ def prepare(config: Config) -> Stage:
     corpus = open_tasks(config)
     require_floors(rule, [task.card for task in corpus])
     policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
-    return Stage(located(config, corpus), corpus, policy, scaffold, rule)
+    # the episodes of a group come one after the other: their task's answers are read once
+    grader = lru_cache(_TASKS_AT_HAND)(Grader)
+    return Stage(located(config, corpus), corpus, policy, scaffold, rule, grader)
 
 
 def open_tasks(config: Config) -> Corpus:
@@ -133,7 +139,9 @@ def _episode(
     config = stage.config
     workbench = None
     try:
-        workbench = Workbench(task, sandbox, config.env, config.sandbox.limits, journal)
+        task.verify()  # before its answers are believed
+        grader = stage.grader(task)
+        workbench = Workbench(task, sandbox, config.env, config.sandbox.limits, journal, grader)
         return stage.scaffold(workbench, stage.policy.open(task, seed, k))
     except Exception as error:
         # a fault of ours in one episode must not take its siblings down: it becomes data

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandmle.errors import SandboxError, TaskError
-from sandmle.files import UnsafeFile, read_limited
+from sandmle.files import Entry, UnsafeFile, read_limited, walk
 from sandmle.sandbox import modes
 from sandmle.sandbox.inside.rootfs import HOME, TEMPORARY
 from sandmle.sandbox.inside.wire import MAX_DESCRIPTORS, Message, Wire, close_all
@@ -191,11 +190,10 @@ class Keeper:
         if self.folder is not None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _place(self, key: str, folder: Path, files: Sequence[Path]) -> None:
+    def _place(self, key: str, folder: Path, files: Sequence[Entry]) -> None:
         """Hand over the files of a folder, in batches of descriptors."""
-        folders = [str(p.relative_to(folder)) for p in files if p.is_dir()]
-        plain = [p for p in files if not p.is_dir()]
-        total = sum(-(-p.stat().st_size // 4096) * 4096 for p in plain)
+        plain = [file for file in files if not file.is_folder]
+        total = sum(-(-file.status.st_size // 4096) * 4096 for file in plain)
         if total > MAX_PUBLIC_BYTES:
             raise SandboxError(
                 f"{folder}: {total:,} bytes are more than the {MAX_PUBLIC_BYTES:,} that the "
@@ -205,8 +203,9 @@ class Keeper:
         for number, batch in enumerate(batches):
             handles: list[int] = []
             try:
-                for path in batch:
-                    handles.append(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
+                for file in batch:
+                    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+                    handles.append(os.open(folder / file.name, flags))
                 self.request(
                     handles,
                     do="place",
@@ -215,32 +214,31 @@ class Keeper:
                     last=number == len(batches) - 1,
                     bytes=total,
                     files=len(files),
-                    folders=folders if number == 0 else [],
-                    names=[str(path.relative_to(folder)) for path in batch],
+                    folders=[file.name for file in files if file.is_folder and number == 0],
+                    names=[file.name for file in batch],
                 )
             finally:
                 close_all(handles)
 
 
-def plain_files(folder: Path) -> list[Path]:
+def plain_files(folder: Path) -> list[Entry]:
     """Return what is in a folder, folders before their contents.
 
     Refuses anything but files and folders: a link could lead to what is not public.
     """
-    found = sorted(folder.rglob("*"))
-    for path in found:
-        if not (stat.S_ISREG(mode := path.lstat().st_mode) or stat.S_ISDIR(mode)):
-            raise TaskError(f"{path}: not a plain file; a task holds no links")
+    found = walk(folder)
+    for entry in found:
+        if not (entry.is_file or entry.is_folder):
+            raise TaskError(f"{folder / entry.name}: not a plain file; a task holds no links")
     return found
 
 
-def _key(folder: Path, files: Sequence[Path]) -> str:
+def _key(folder: Path, files: Sequence[Entry]) -> str:
     """Return a name for the contents of a folder that changes when they do."""
     digest = hashlib.sha256(os.fsencode(folder.resolve()))
     newest = 0
-    for path in files:
-        s = path.lstat()
-        digest.update(os.fsencode(path.relative_to(folder)))
+    for name, s in files:
+        digest.update(os.fsencode(name))
         digest.update(f"\0{s.st_dev} {s.st_ino} {s.st_mode} {s.st_size} {s.st_ctime_ns}\0".encode())
         newest = max(newest, s.st_ctime_ns)
     if time.time_ns() - newest < _FRESH_NS:  # a second change could bear the same time
