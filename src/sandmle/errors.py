@@ -31,6 +31,10 @@ class ContextError(ModelError):
     """The conversation is longer than the model can read."""
 
 
+class AnswerError(ModelError):
+    """A model was asked for a typed answer, and what it wrote is none; says what is wrong."""
+
+
 class GradingError(SandmleError, RuntimeError):
     """A submission could not be scored for a reason that lies in the task or in us."""
 

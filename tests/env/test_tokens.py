@@ -20,7 +20,7 @@ def fill(pieces: list[tuple[bool, list[int]]]) -> TokenLedger:
     return ledger
 
 
-def test_three_turns_by_hand() -> None:
+def test_fr39_three_turns_by_hand() -> None:
     ledger = TokenLedger([7, 8, 9])
     ledger.add_sampled([10, 11, 2], [-1.0, -2.0, -0.5])
     ledger.add_given([3, 20, 21])
@@ -48,7 +48,7 @@ def test_three_turns_by_hand() -> None:
 
 
 @given(PIECES, st.integers(0, 40))
-def test_lists_have_one_length_and_the_mask_counts_what_was_sampled(pieces, length) -> None:
+def test_fr40_lists_have_one_length_and_the_mask_counts_what_was_sampled(pieces, length) -> None:
     ledger = fill(pieces)
     assert sum(ledger.mask) == sum(len(ids) for sampled, ids in pieces if sampled)
     assert ledger.completion_ids == [i for _, ids in pieces for i in ids]
@@ -57,7 +57,7 @@ def test_lists_have_one_length_and_the_mask_counts_what_was_sampled(pieces, leng
     assert len(ledger.completion_ids) == min(length, sum(len(ids) for _, ids in pieces))
 
 
-def test_unequal_lengths_are_refused() -> None:
+def test_fr40_unequal_lengths_are_refused() -> None:
     ledger = TokenLedger([1])
     with pytest.raises(ValueError, match="3 ids but 2 log-probs"):
         ledger.add_sampled([1, 2, 3], [-1.0, -1.0])

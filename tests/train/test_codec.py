@@ -19,7 +19,7 @@ def conversation(tokenizer, messages) -> list[int]:
     return list(tokenizer.apply_chat_template(rows, add_generation_prompt=True, return_dict=False))
 
 
-def test_appending_gives_the_ids_of_the_whole_conversation(tokenizer) -> None:
+def test_fr37_appending_gives_the_ids_of_the_whole_conversation(tokenizer) -> None:
     """prompt + reply + observation, put together, is the conversation rendered at once."""
     codec = Codec(tokenizer)
     opening = [Message("system", "rules"), Message("user", "task")]
@@ -39,7 +39,7 @@ def test_decoding_drops_the_end_token_only(tokenizer) -> None:
     assert codec.decode([]) == ""
 
 
-def test_a_template_that_rewrites_history_is_refused(tokenizer) -> None:
+def test_fr37_a_template_that_rewrites_history_is_refused(tokenizer) -> None:
     changed = copy.deepcopy(tokenizer)
     changed.chat_template = FORGETFUL
     with pytest.raises(UsageError, match="rewrites earlier messages"):

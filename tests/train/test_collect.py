@@ -34,6 +34,21 @@ def test_sampled_ids_are_trained_ids_turn_by_turn(collector, tokenizer, corpus) 
     assert observation.endswith("<|im_start|>assistant\n")
 
 
+def test_fr38_two_ways_to_spell_a_text_are_not_mixed_up(collector, tokenizer, corpus) -> None:
+    """Ids that no tokenizer would give for the text they say are trained as they were sampled."""
+    pieces = [tokenizer.encode(c, add_special_tokens=False) for c in "<submit/>"]
+    ids = [i for piece in pieces for i in piece]
+    whole = tokenizer.encode("<submit/>", add_special_tokens=False)
+    assert len(whole) < len(ids)
+    (rollout,) = collector.play(
+        [corpus[0]], lambda contexts, n: [Sampled([*ids, tokenizer.eos_token_id], True)], step=0
+    )
+    assert rollout.ledger.completion_ids == [*ids, tokenizer.eos_token_id]
+    assert rollout.trajectory.turns[0].completion == "<submit/>"
+    assert rollout.trajectory.stop_reason == "submitted"
+    assert rollout.trajectory.turns[0].usage.completion_tokens == sum(rollout.ledger.mask)
+
+
 def test_a_group_is_played_side_by_side_with_its_rewards(collector, tokenizer, corpus) -> None:
     _, rollouts = play(collector, tokenizer, corpus, ["good", "half", "nop", "mute"])
     totals = [rollout.trajectory.reward.total for rollout in rollouts]
