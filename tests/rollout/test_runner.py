@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -110,23 +111,59 @@ def test_a_torn_line_is_played_again(tasks: Path, tmp_path: Path) -> None:
     assert len(path.read_text().splitlines()) == 4
 
 
-def test_kill_9_and_resume(tasks: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
+def start(tasks: Path, out: Path, group: int) -> subprocess.Popen[bytes]:
+    """Begin or go on with a run in a process of its own."""
     code = (
         "from pathlib import Path\nfrom sandmle import load_config, run_rollout\n"
-        f"config = load_config(None, [\"corpus.path='{tasks}'\", 'group=6'])\n"
+        "sets = ['sandbox.preload=none', 'concurrency=3', 'group=" + f"{group}']\n"
+        f"config = load_config(None, [\"corpus.path='{tasks}'\", *sets])\n"
         f"run_rollout(config, Path({str(out)!r}))"
     )
-    process = subprocess.Popen([sys.executable, "-c", code], env={**os.environ})
+    return subprocess.Popen([sys.executable, "-c", code])
+
+
+def finished(out: Path) -> int:
     path = out / "trajectories.jsonl"
-    while not (path.exists() and path.read_text().count("\n") >= 3):
+    return path.read_text().count("\n") if path.exists() else 0
+
+
+def test_kill_9_and_resume(tasks: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    process = start(tasks, out, 6)
+    while finished(out) < 3:
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.wait()
     run_rollout(config(tasks, "group=6", "sandbox.workers=1"), out)
-    assert len(path.read_text().splitlines()) == 12, "every episode once"
+    assert finished(out) == 12, "every episode once"
     assert sorted(set(rewards(out).values())) == [0.7, 1.0]
+
+
+@pytest.mark.slow
+def test_kill_9_at_twenty_random_moments(tmp_path: Path) -> None:
+    """64 episodes, killed 20 times on the way: each is there once, with its reward."""
+    slow = {name: f"import time\ntime.sleep(0.2)\n{code}" for name, code in SCRIPTS.items()}
+    for number in range(8):
+        task_id = f"t{number}"
+        build_task(tmp_path / "c", ANSWERS, classes=("0", "1"), task_id=task_id, solutions=slow)
+    whole, out = tmp_path / "whole", tmp_path / "run"
+    run_rollout(config(tmp_path / "c", "group=8"), whole)
+    rng = random.Random(0)
+    kills = 0
+    while kills < 20 and finished(out) < 62:
+        process = start(tmp_path / "c", out, 8)
+        goal = finished(out) + rng.choice((0, 0, 0, 1, 2))
+        while process.poll() is None and (finished(out) < goal or not (out / "run.json").exists()):
+            time.sleep(0.005)
+        time.sleep(rng.uniform(0.0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+    assert kills == 20
+    summary = run_rollout(config(tmp_path / "c", "group=8"), out)
+    assert summary["complete"]
+    assert finished(out) == len(rewards(out)) == 64, "every episode once"
+    assert rewards(out) == rewards(whole)
 
 
 @pytest.mark.parametrize(
