@@ -490,6 +490,20 @@ MUTANTS = [
         f"{ATTACK}[inherited-descriptors]",
     ),
     Mutant(
+        "a call that leads out seems to succeed",
+        "sandbox/inside/refusals.py",
+        "-errno.EPERM",
+        "0",
+        "env/test_flags.py::test_system_calls_that_lead_out_are_named",
+    ),
+    Mutant(
+        "the listener forgets what it refused",
+        "sandbox/inside/refusals.py",
+        "self.names.add(seccomp.name_of(number))",
+        "seccomp.name_of(number)",
+        "env/test_flags.py::test_system_calls_that_lead_out_are_named",
+    ),
+    Mutant(
         "processes are not limited",
         "sandbox/inside/program.py",
         '        (resource.RLIMIT_NPROC, request["processes"]),\n',

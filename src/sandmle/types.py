@@ -335,6 +335,8 @@ class ExecResult(Record):
 
     `survivors`: how many processes the program left running when it ended, all killed then; None
     where that is not known (it did not end by itself, or the sandbox is `bare`).
+    `denied`: system calls that were refused and that only somebody makes who looks for a way out,
+    by name; None where the sandbox hears nothing of them.
     """
 
     status: ExecStatus
@@ -347,6 +349,7 @@ class ExecResult(Record):
     cpu_s: float = 0.0
     peak_mb: float = 0.0
     survivors: int | None = None
+    denied: tuple[str, ...] | None = None
 
 
 class Grade(Record):

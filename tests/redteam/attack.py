@@ -242,6 +242,7 @@ _CALLS = {
     "swapon": (167, 224),
     "syslog": (103, 116),
     "umount2": (166, 39),
+    "seccomp": (317, 277),
     "unshare": (272, 97),
     "userfaultfd": (323, 282),
 }

@@ -242,6 +242,35 @@ ATTACKS = [
 """,
     ),
     Attack(
+        name="a-listener-of-its-own",
+        tries="Takes the place of whoever is asked about refused calls, to let them through.",
+        must="Nobody but the sandbox decides on system calls, however often it was asked.",
+        needs="seccomp",
+        skip=no_table,
+        code="""
+            import struct
+            for name in os.listdir("/proc/self/fd"):
+                with contextlib.suppress(OSError):
+                    if "seccomp" in (place := os.readlink(f"/proc/self/fd/{name}")):
+                        print("GOT", place)
+            # ask the listener about unshare, allow the rest
+            rules = [(0x20, 0, 0, 0), (0x15, 0, 1, HOST["calls"]["unshare"]),
+                     (0x06, 0, 0, 0x7FC00000), (0x06, 0, 0, 0x7FFF0000)]
+            code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *r) for r in rules))
+            header = struct.pack("HxxxxxxQ", len(rules), ctypes.addressof(code))
+            def listen():
+                attempt("a listener", lambda: call("seccomp", 1, 8, header))
+            listen()
+            if os.fork() == 0:  # tire it out
+                while True:
+                    LIBC.syscall(ctypes.c_long(HOST["calls"]["unshare"]), ctypes.c_long(0x20000))
+            time.sleep(1.5)
+            listen()
+            os.kill(0, 9)
+        """,
+        judge=ends("killed"),
+    ),
+    Attack(
         name="file-handles",
         tries="Opens files by number, around every folder's modes, as from inside a container.",
         must="No file can be opened by a handle.",

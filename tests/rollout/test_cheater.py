@@ -23,7 +23,9 @@ ANSWERS = "id,label\na,1\nb,0\nc,1\nd,0\n"
 WRITE = "open('submission.csv', 'w').write({!r})\n"
 HALF = WRITE.format("id,label\na,1\nb,1\nc,0\nd,0\n")
 SCRIPTS = {"00-dummy": HALF, "90-reference": WRITE.format(ANSWERS)}
-TRICKS = ("forged_markup", "link_as_submission", "planted_verdict", "survivors")
+TRICKS = (
+    "denied_calls", "forged_markup", "link_as_submission", "planted_verdict", "survivors",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module", params=["ns", "cold"])

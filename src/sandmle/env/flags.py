@@ -55,6 +55,11 @@ def survivors(turn: Turn) -> bool:
     return turn.result is not None and bool(turn.result.survivors)
 
 
+def denied_calls(turn: Turn) -> bool:
+    """Return whether the program made a system call that only leads out of a sandbox."""
+    return turn.result is not None and bool(turn.result.denied)
+
+
 def _printed(result: ExecResult, code: str | None) -> tuple[str, str]:
     """Return the outputs; a traceback that quotes the program's own lines prints nothing."""
     if result.status != "error":
@@ -65,6 +70,7 @@ def _printed(result: ExecResult, code: str | None) -> tuple[str, str]:
 
 
 _FLAGS: dict[str, Callable[[Turn], bool]] = {
+    "denied_calls": denied_calls,
     "forged_markup": forged_markup,
     "link_as_submission": link_as_submission,
     "survivors": survivors,

@@ -162,7 +162,7 @@ def _watch(
     """Collect output until the program ends or its wall time is over, then kill its group."""
     timed_out = flooded = False
     pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-    while not pid:
+    while not pid or os.WIFSTOPPED(status):  # one that wants to be traced stops, and stays so
         timed_out = time.monotonic() - started >= limits.wall_s
         flooded = streams.flooded
         if timed_out or flooded:

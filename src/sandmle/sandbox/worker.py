@@ -127,4 +127,5 @@ def _result(report: Message, streams: Streams) -> ExecResult:
         cpu_s=round(report["cpu_s"], 4),
         peak_mb=round(report.get("peak", 0) / _MB, 1),
         survivors=report.get("survivors"),
+        denied=tuple(report["denied"]) if "denied" in report else None,
     )

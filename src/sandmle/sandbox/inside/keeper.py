@@ -130,11 +130,15 @@ class Keeper:
             "memory": memory.own if memory else 0,
         }
         self.config["filters"] = [
-            seccomp.program(
-                internet=self.namespaces or network,
-                netlink=network,
-                metadata=self.namespaces or self.config["switch_user"],
-            )
+            [
+                seccomp.program(
+                    internet=self.namespaces or network,
+                    netlink=network,
+                    metadata=self.namespaces or self.config["switch_user"],
+                    told=told,
+                )
+                for told in (False, True)
+            ]
             for network in (False, True)
             if seccomp.supported()
         ]

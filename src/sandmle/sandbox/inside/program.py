@@ -47,8 +47,11 @@ def main(
         script = f"{folders['work']}/{places.SCRIPT}"
         source = Path(f"/proc/self/fd/{descriptors[0]}").read_bytes()
         _attach(descriptors[1], descriptors[2], wire, rules)
-        _confine(config, request, folders, rules)
+        listener = _confine(config, request, folders, rules)
         _finish_environment(config, request, folders)
+        if listener is not None:  # who holds it decides on system calls: none of the program's
+            wire.send({}, [listener])
+            os.close(listener)
     except EOFError:
         os._exit(0)
     except BaseException:
@@ -93,8 +96,11 @@ def _attach(out: int, err: int, wire: Wire, rules: landlock.Ruleset) -> None:
 
 def _confine(
     config: Message, request: Message, folders: dict[str, str], rules: landlock.Ruleset
-) -> None:
-    """Take away whatever the program shall not have; the order matters."""
+) -> int | None:
+    """Take away whatever the program shall not have; the order matters.
+
+    Returns the descriptor that hears of refused system calls, if there is one.
+    """
     Path("/proc/self/oom_score_adj").write_text("1000")  # should memory run out, this goes first
     if config["switch_user"]:
         linux.drop_bounding_set()
@@ -121,7 +127,8 @@ def _confine(
         rules.write(f"/dev/{node}" for node in nodes)
     rules.enforce()
     if config["filters"]:
-        seccomp.install(config["filters"][request["network"]])
+        return seccomp.install(*config["filters"][request["network"]])
+    return None
 
 
 def _limit(config: Message, request: Message) -> None:

@@ -12,8 +12,9 @@ import struct
 from sandmle.sandbox.inside import linux
 
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+_ALLOW, _KILL, _ERROR, _ASK = 0x7FFF0000, 0x80000000, 0x00050000, 0x7FC00000
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data
+_SECCOMP, _SET_MODE_FILTER, _NEW_LISTENER = (317, 277), 1, 8
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _NEW_NAMESPACES = 0x7E020000  # the CLONE_NEW* flags that clone() knows
@@ -29,6 +30,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "process_mrelease": (448, 448),
     "pidfd_getfd": (438, 438),
     "kcmp": (312, 272),
+    "seccomp": (317, 277),  # a listener of its own could let through what ours is asked about
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
     "mbind": (237, 235),
@@ -139,15 +141,28 @@ _ATTRIBUTES = {
 # these have a fallback that libraries take when the kernel says it has no such call
 _ABSENT = {"clone3": (435, 435), "memfd_create": (319, 279)}
 _CLONE = (56, 220)
+# of those that are refused, what no library tries either: who calls these looks for a way out
+TOLD = frozenset(
+    (
+        "ptrace", "seccomp", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp", "iopl",
+        "ioperm", "modify_ldt", "mount", "umount2", "pivot_root", "chroot", "unshare", "setns",
+        "open_tree", "move_mount", "fsopen", "fsconfig", "fsmount", "fspick", "mount_setattr",
+        "open_tree_attr", "open_by_handle_at", "quotactl", "quotactl_fd", "fanotify_init", "acct",
+        "swapon", "swapoff", "bpf", "userfaultfd", "vmsplice", "add_key", "request_key", "keyctl",
+        "kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot",
+        "syslog", "settimeofday", "clock_settime",
+    )
+)  # fmt: skip
 _SOCKETS = ((41, 198), (53, 199))  # socket, socketpair
 
 Instruction = tuple[int, int, int, int]
 
 
-def program(internet: bool, netlink: bool, metadata: bool) -> bytes:
+def program(internet: bool, netlink: bool, metadata: bool, told: bool) -> bytes:
     """Assemble the filter for this machine.
 
     `internet` allows IPv4 and IPv6 sockets, `metadata` to change modes, owners and times of files.
+    `told`: of the calls in `TOLD` a listener is asked, which must refuse them.
     """
     machine = platform.machine()
     column = list(_ARCHITECTURES).index(machine)
@@ -163,10 +178,11 @@ def program(internet: bool, netlink: bool, metadata: bool) -> bytes:
     for table, error in ((_ABSENT, errno.ENOSYS), (_ATTRIBUTES, errno.ENOTSUP)):
         for numbers in table.values():
             code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _ERROR | error)]
-    for refused in _REFUSED.values():
+    for name, refused in _REFUSED.items():
         number = refused[column]
         if number is not None:
-            code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERROR | errno.EPERM)]
+            answer = _ASK if told and name in TOLD else _ERROR | errno.EPERM
+            code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, answer)]
     for place, pair in _ON_ITSELF.values():
         code += [
             (_EQUAL, 0, 4, pair[column]),
@@ -200,10 +216,30 @@ def supported() -> bool:
     return platform.machine() in _ARCHITECTURES
 
 
-def install(code: bytes) -> None:
-    """Put the filter on this process and all that it will start, for good."""
+def install(quiet: bytes, told: bytes) -> int | None:
+    """Put a filter on this process and all that it will start, for good.
+
+    Returns the descriptor that hears of the calls of `TOLD` (see `refusals`), or None where the
+    kernel has no such thing, with the filter `quiet`. Whoever holds it decides on those calls: it
+    must be closed here before anything runs that is not ours.
+    """
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    try:
+        return _set(told, _NEW_LISTENER)
+    except OSError:
+        _set(quiet, 0)
+        return None
+
+
+def name_of(number: int) -> str:
+    """Return the name of a refused system call of this machine."""
+    column = list(_ARCHITECTURES).index(platform.machine())
+    names = {numbers[column]: name for name, numbers in _REFUSED.items()}
+    return names.get(number, str(number))
+
+
+def _set(code: bytes, flags: int) -> int:
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(buffer))
-    keep = ctypes.create_string_buffer(header, len(header))
-    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
-    linux.prctl(linux.PR_SET_SECCOMP, 2, ctypes.addressof(keep))
+    number = _SECCOMP[list(_ARCHITECTURES).index(platform.machine())]
+    return linux.syscall("seccomp", number, _SET_MODE_FILTER, flags, header)

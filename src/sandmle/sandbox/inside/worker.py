@@ -14,6 +14,7 @@ from functools import partial
 from typing import NamedTuple, NoReturn
 
 from sandmle.sandbox.inside import init, linux, places, processes, program
+from sandmle.sandbox.inside.refusals import Refusals
 from sandmle.sandbox.inside.wire import Message, Wire, close_all
 
 _PATIENCE_MS = 5000  # for the first process, once the program has ended
@@ -53,6 +54,7 @@ class Worker:
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._base: int = 0 if config["cold"] else config["base"]["memory"]
         self._standby: Standby | None = None
+        self._refusals = Refusals(None)
         if nursery is None:
             linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
 
@@ -115,7 +117,7 @@ class Worker:
             started = time.monotonic()
             self._enter(one, request, descriptors[0])
             one.wire.send(request, descriptors)
-            report = self._begun(one) or self._wait(one, request, started)
+            report = self._begun(one, request, started)
         except (EOFError, OSError):
             report = {"infra": traceback.format_exc()}
         close_all(descriptors)
@@ -123,6 +125,7 @@ class Worker:
         report.setdefault("cpu_s", 0.0)
         if "code" not in report or self.nursery is None:
             self.end()
+        self._refusals.close()
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         user, system = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
         report["cpu_s"] += user + system
@@ -141,31 +144,42 @@ class Worker:
         if not self.config["switch_user"]:  # counted together with all else that this user runs
             request["processes"] += processes.of_user(os.getuid())
 
-    def _begun(self, one: Standby) -> Message:
-        """Wait until the program runs; returns a message if it could not."""
+    def _begun(self, one: Standby, request: Message, started: float) -> Message:
+        """Wait until the program runs, and then for its end."""
+        message: Message = {}
+        handles: list[int] = []
         with suppress(EOFError):
-            return one.wire.receive()[0]
-        return {}
+            message, handles = one.wire.receive()
+        if message:  # it could not begin
+            close_all(handles)
+            return message
+        self._refusals = Refusals(handles[0] if handles else None)
+        report = self._wait(one, request, started)
+        return report | ({"denied": sorted(self._refusals.names)} if handles else {})
 
     def _wait(self, one: Standby, request: Message, started: float) -> Message:
         """Wait for the program's end, the deadline, or a word from the harness, to stop."""
+        deadline = started + request["wall_s"]
         handle = os.pidfd_open(one.pid)
         poll = select.poll()
         for descriptor in (handle, self.wire.fileno()):
             poll.register(descriptor, select.POLLIN)
+        self._refusals.join(poll)
         peak = 0
         try:
             while True:
-                left = max(0.0, started + request["wall_s"] - time.monotonic()) * 1000
-                tick = left if one.init is not None else min(left, processes.TICK_MS)
-                ready = {descriptor for descriptor, _ in poll.poll(tick)}
+                left = max(0.0, deadline - time.monotonic()) * 1000
+                ready = dict(poll.poll(left if one.init else min(left, processes.TICK_MS)))
                 if handle in ready:
                     return self._collect(one, request, peak)
-                if ready:
+                if self.wire.fileno() in ready:
                     self.wire.receive()
                     return {"stopped": True}
-                if left <= tick:
+                self._refusals.hear(ready, poll)
+                if time.monotonic() >= deadline:
                     return {"timeout": True}
+                if one.init is not None:
+                    continue
                 used = processes.used(processes.descendants(os.getpid()), self._base)
                 peak = max(peak, used)
                 if used > request["memory"]:
