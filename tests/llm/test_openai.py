@@ -130,6 +130,19 @@ def test_what_will_not_pass_is_asked_once(status: int) -> None:
     assert str(error).endswith(f"HTTP {status}: no *** here (1 try)")
 
 
+def test_a_model_that_has_another_name_for_the_limit_gets_it() -> None:
+    refusal = (400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+    with serving(refusal) as server, endpoint(server, retries=0, turn_tokens=7) as model:
+        assert [model.complete(TALK, 1).text for _ in range(2)] == ["hello"] * 2
+    names = [[n for n in request if n.startswith("max")] for request in server.requests]
+    assert names == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
+    assert {request[names[0]] for request, names in zip(server.requests, names, strict=True)} == {7}
+    with serving(refusal, refusal) as server, endpoint(server, retries=0) as model:
+        with pytest.raises(ModelError, match="HTTP 400"):
+            model.complete(TALK, 1)
+        assert len(server.requests) == 2
+
+
 def test_a_refusal_without_a_word_is_told() -> None:
     with serving((404, "")) as server:
         assert "HTTP 404 without a word" in str(fails(server))

@@ -20,6 +20,7 @@ OPENAI = "https://api.openai.com/v1"
 
 _AGAIN = {408, 429, 500, 502, 503, 504}  # what may be otherwise when it is asked again
 _LONGEST_PAUSE_S = 60.0
+_NEW_LIMIT = "max_completion_tokens"
 _SHOWN = 240  # characters of what came back, in an error
 _CONTEXT = (
     "context_length_exceeded",
@@ -71,6 +72,7 @@ class Endpoint:
         self._section = section
         self._backoff_s = backoff_s
         self._chance = random.Random()
+        self._limit = "max_tokens"
         self._slots = asyncio.Semaphore(section.requests)
         self.budget = Budget(section.max_usd, section.max_tokens, section.usd_per_million)
         self._client = _client(self._key)
@@ -92,26 +94,29 @@ class Endpoint:
         self._background.close()
 
     async def _ask(self, messages: Sequence[Message], seed: int | None) -> Completion:
-        body = self._body(messages, seed)
         tries = 0
         while True:
+            limit = self._limit
             async with self._slots:  # held for one try only, not while it pauses
                 self.budget.check()
-                answer = await self._try(body)
+                answer = await self._try(self._body(messages, seed, limit))
                 if isinstance(answer, Completion):
                     self.budget.spend(messages, answer)
                     return answer
+            if limit != _NEW_LIMIT and not answer.again and _NEW_LIMIT in answer.what:
+                self._limit = _NEW_LIMIT  # the same thing by the name that this model knows
+                continue
             tries += 1
             if not answer.again or tries > self._section.retries:
                 raise answer.sort(self._line(answer.what, tries))
             await asyncio.sleep(self._pause(tries, answer.pause_s))
 
-    def _body(self, messages: Sequence[Message], seed: int | None) -> bytes:
+    def _body(self, messages: Sequence[Message], seed: int | None, limit: str) -> bytes:
         request: dict[str, Any] = {
             "model": self._model,
             "messages": [message._asdict() for message in messages],
             "temperature": self._section.temperature,
-            "max_tokens": self._section.turn_tokens,
+            limit: self._section.turn_tokens,
         }
         if seed is not None:
             request["seed"] = seed
