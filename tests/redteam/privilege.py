@@ -249,10 +249,11 @@ ATTACKS = [
         skip=no_table,
         code="""
             import struct
+            def look(name):
+                if "seccomp" in (place := os.readlink(f"/proc/self/fd/{name}")):
+                    print("GOT", place)
             for name in os.listdir("/proc/self/fd"):
-                with contextlib.suppress(OSError):
-                    if "seccomp" in (place := os.readlink(f"/proc/self/fd/{name}")):
-                        print("GOT", place)
+                anyway(lambda: look(name))
             # ask the listener about unshare, allow the rest
             rules = [(0x20, 0, 0, 0), (0x15, 0, 1, HOST["calls"]["unshare"]),
                      (0x06, 0, 0, 0x7FC00000), (0x06, 0, 0, 0x7FFF0000)]
