@@ -64,6 +64,7 @@ def test_train_has_the_promised_size(corpus: Corpus) -> None:
         assert 50 <= rows <= 200
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes(corpus: Corpus, tmp_path: Path) -> None:
     again = generate(tmp_path / "two", 2, SEED, FAMILY, workers=1)
     assert again.root_hash == corpus.root_hash
@@ -73,6 +74,7 @@ def test_the_same_seed_gives_the_same_bytes(corpus: Corpus, tmp_path: Path) -> N
     assert (again.root / "corpus.json").read_bytes() == index, "doing it again changes nothing"
 
 
+@pytest.mark.slow
 def test_the_sandbox_is_chosen_and_does_not_move_the_bytes(
     corpus: Corpus, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

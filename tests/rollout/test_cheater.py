@@ -65,8 +65,8 @@ def check_that_cheating_is_vain(task: Task, sandbox: Sandbox) -> Trajectory:
     return cheat
 
 
-def test_cheating_pays_nothing_on_a_real_task(corpus: Corpus, walled: Sandbox) -> None:
-    check_that_cheating_is_vain(corpus[0], walled)
+def test_cheating_pays_nothing_on_a_real_task(corpus: Corpus, sandbox: Sandbox) -> None:
+    check_that_cheating_is_vain(corpus[0], sandbox)
 
 
 def test_cheating_pays_nothing_on_a_small_task(small: Task, walled: Sandbox) -> None:
