@@ -17,6 +17,9 @@ function show() {
   const content = open && byId("task-" + open);
   if (content) {
     byId("detail").replaceChildren(content.content.cloneNode(true));
+    // a picture is in the file once, on the card
+    const drawn = cards.find((card) => card.dataset.id === open).querySelector(".thumb > img, .thumb > svg");
+    if (drawn) byId("detail").querySelector(".thumb-here").append(drawn.cloneNode(true));
     if (!byId("dialog").open) byId("dialog").showModal();
     byId("dialog").scrollTop = 0;
   } else byId("dialog").close();
