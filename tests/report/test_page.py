@@ -96,7 +96,7 @@ def test_the_filters(run: Path, line: dict) -> None:
     failed = {"boundary": "model", "type": "ModelError", "message": HOSTILE}
     none = {"status": "missing", "score": None, "reached": {}, "reason": ""}
     lines = [
-        {**line, "id": "a.0", "group": "a"},
+        {**line, "id": "a.0", "group": "a"},  # not better than a.1, but than b.1
         {**line, "id": "a.1", "k": 1, "group": "a", "flags": ["survivors"]},
         {**line, "id": "b.0", "group": "b", "turns": late, "mask": {"masked": True, "why": "late"}},
         {**line, "id": "b.1", "k": 1, "group": "b", "grade": invalid, "reward": nothing},
@@ -181,6 +181,8 @@ def test_learning_curves(run: Path, line: dict) -> None:
         for n in range(5)
     ]  # fmt: skip
     page = write(run, *members)
+    places = [row["place"] for row in json.loads(Tags(page).raw["script"][0])]
+    assert places == ["step 2, number 0"] * 5
     for name in ("reward, training", "reward, val", "reward, ood"):
         assert f"{name}</span>" in page
     assert "reward, training, 1: 0.1</title>" in page

@@ -1,5 +1,6 @@
 """Episodes as the page needs them: a short row for each, and its turns with all that was said."""
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -50,7 +51,7 @@ def marks_of(
         holds = {
             "timeout": any(u.result is not None and u.result.status == "timeout" for u in t.turns),
             "invalid": t.grade.status in ("invalid", "missing") and t.stop_reason not in OURS,
-            "best": t.reward is not None and 0 < t.reward.total == max(tasks[t.task_id]),
+            "best": _best(t, tasks[t.task_id]),
             "flat": len(group) > 1 and len(set(group)) == 1 and not t.mask.masked,
             "reverted": _reverted(t, cards.get(t.task_id)),
             "flagged": bool(t.flags),
@@ -59,6 +60,22 @@ def marks_of(
         }
         found[t.id] = [name for name in MARKS if holds[name]]
     return found
+
+
+def _best(t: Trajectory, rewards: Sequence[float]) -> bool:
+    """Return whether nothing beats an episode; where all are equal, none is the best."""
+    if t.reward is None or t.reward.total < max(rewards) or t.reward.total == 0:
+        return False
+    return len(rewards) == 1 or min(rewards) < max(rewards)
+
+
+def step_of(t: Trajectory) -> int | None:
+    """Return the training step of an episode as `metrics.jsonl` counts; None if it has none.
+
+    A group of training is called `<step>-<place>-<task>`, and its first step 0.
+    """
+    found = re.match(r"([0-9]{6,})-[0-9]{3,}-", t.group)
+    return int(found[1]) + 1 if found else None
 
 
 def _reverted(t: Trajectory, card: TaskCard | None) -> bool:
@@ -85,6 +102,7 @@ def rows(trajectories: Sequence[Trajectory], cards: Mapping[str, TaskCard]) -> l
             "id": visible(t.id),
             "task": visible(t.task_id),
             "title": visible(cards[t.task_id].title if t.task_id in cards else t.task_id),
+            "place": str(t.k) if (step := step_of(t)) is None else f"step {step}, number {t.k}",
             "stop": t.stop_reason.replace("_", " "),
             "status": t.grade.status,
             "score": t.grade.score,

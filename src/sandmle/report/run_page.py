@@ -97,7 +97,7 @@ def _alarms(run: Run, cut: int) -> list[str]:
 
 def _headline(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
     """Return name, figures, and the same without failures of ours, of each line of the table."""
-    if not summary:
+    if not {"rates", "reward", "trajectories"} <= set(summary):
         return []
     rates, without = summary["rates"], summary.get("without_failures", {})
     lines = [("mean reward", summary["reward"], "")]

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from sandmle.errors import SandmleError, TaskError
 from sandmle.files import read_lines
+from sandmle.report.episodes import step_of
 from sandmle.report.svg import Point, Series
 from sandmle.stats import mean_interval
 from sandmle.tasks.folder import open_task
@@ -80,7 +81,8 @@ def _parse(path: Path, parse: Callable[[str], T]) -> list[T]:
 
 def _cards(manifest: RunManifest, trajectories: Iterable[Trajectory]) -> dict[str, TaskCard]:
     """Return the cards of the tasks that are still there unchanged; a run is whole without them."""
-    place = manifest.config.get("corpus", {}).get("path")
+    corpus = manifest.config.get("corpus")
+    place = corpus.get("path") if isinstance(corpus, dict) else None
     if not isinstance(place, str):
         return {}
     found = {}
@@ -140,16 +142,11 @@ def _bounds(
 
 
 def _spread(trajectories: Sequence[Trajectory]) -> dict[int, tuple[float | None, float | None]]:
-    """Return the interval of the reward of each training step, from its episodes.
-
-    A group of training is called `<step>-<place>-<task>`; the first step is 0 there and 1 in
-    `metrics.jsonl`.
-    """
+    """Return the interval of the reward of each training step, from its episodes."""
     by_step: dict[int, list[Trajectory]] = defaultdict(list)
     for t in trajectories:
-        head, _, rest = t.group.partition("-")
-        if head.isdecimal() and rest.partition("-")[0].isdecimal() and t.reward:
-            by_step[int(head) + 1].append(t)
+        if t.reward and (step := step_of(t)) is not None:
+            by_step[step].append(t)
     found = {}
     for step, members in by_step.items():
         rewards = [t.reward.total for t in members if t.reward]

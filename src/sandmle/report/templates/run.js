@@ -46,7 +46,7 @@ function drawRow(index) {
   if (row.marks.includes("reverted")) tail.append(chip("had better", "warn"));
   for (const flag of row.flags) tail.append(chip(flag, "warn"));
   const turns = row.turns + (row.turns === 1 ? " turn" : " turns");
-  tail.append(element("span", "", `${row.id.split(".").pop()} · ${turns}, ${number(row.seconds)} s`));
+  tail.append(element("span", "", `${row.place} · ${turns}, ${number(row.seconds)} s`));
   const button = element("button", "row", "", head, tail);
   button.dataset.index = index;
   button.title = row.id;
