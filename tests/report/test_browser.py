@@ -48,8 +48,8 @@ def test_filters(browser: Browser, page: Path) -> None:
     browser.open(page, "#filter=timeout")
     assert browser.value(SHOWN) == ["one.1"]
     browser.value("document.querySelector('[data-filter=invalid]').click()")
-    browser.wait("location.hash === '#filter=invalid'")
-    assert browser.value(SHOWN) == ["two.0"]
+    browser.wait(f"{SHOWN}.join() === 'two.0'")
+    assert browser.value("location.hash") == "#filter=invalid"
     browser.open(page, "#filter=flagged")
     assert len(browser.value(SHOWN)) == 1
     browser.open(page, "#task=two")
@@ -152,8 +152,12 @@ def test_a_corpus(browser: Browser, corpus: Corpus, tmp_path: Path) -> None:
     assert first.title in text
     assert "What the agent is told" in text
     browser.press("j")
-    browser.wait(f"location.hash === '#open={second.id}'")
-    assert second.title in browser.value("document.querySelector('#detail h2').textContent")
+    title = json.dumps(second.title)
+    browser.wait(f"document.querySelector('#detail h2').textContent === {title}")
+    assert browser.value("location.hash") == f"#open={second.id}"
+    gate = "[...document.querySelectorAll('#detail .good')].map(c => c.textContent)"
+    noted = json.loads(corpus[1].read("private/verification.json"))["checks"]
+    assert browser.value(gate) == ["holds" for check in noted if check["passed"]]
     browser.value("document.querySelector('#dialog [data-close]').click()")
     browser.wait("location.hash === ''")
     calm(browser, page)

@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from sandmle.display import visible
 from sandmle.report.corpus import CorpusFacts, corpus_facts, noted_checks
 from sandmle.report.gallery import Exhibit, exhibit, exhibits
 from sandmle.report.markdown import to_html
-from sandmle.report.page import render, write
+from sandmle.report.page import cell, render, write
 from sandmle.report.svg import ladder_lines, ladder_strip, waveform
 from sandmle.tasks.corpus import Corpus
 from sandmle.types import MILESTONES, TaskCard
@@ -28,7 +29,7 @@ class Shown(NamedTuple):
     wave: Markup | None
     description: Markup
     files: list[tuple[str, int, str]]
-    checks: list[dict[str, Any]]
+    checks: list[tuple[str, bool | None, str, str]]
     verdict: str
 
 
@@ -96,7 +97,15 @@ def _shown(one: Exhibit) -> Shown:
         wave=waveform(one.sound) if one.sound else None,
         description=to_html(task.description),
         files=_files(task.root, card.files),
-        checks=checks,
+        checks=[
+            (
+                visible(str(c["name"])).replace("_", " "),
+                c["passed"],
+                cell(c["value"]),
+                cell(c["limit"]),
+            )
+            for c in checks
+        ],
         verdict=_verdict(checks),
     )
 

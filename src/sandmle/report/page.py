@@ -84,7 +84,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["figure"] = figure
-    environment.filters["cell"] = _cell
     environment.filters["visible"] = lambda value: visible(str(value))
     environment.filters["json"] = inert_json
     environment.filters["base64"] = lambda content: base64.b64encode(content).decode()
@@ -101,7 +100,7 @@ def inert_json(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c"))
 
 
-def _cell(value: object) -> str:
+def cell(value: object) -> str:
     """Return a figure of the gate, which may be anything that JSON has."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return figure(value)

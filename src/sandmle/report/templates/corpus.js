@@ -2,6 +2,17 @@
 
 const cards = [...byId("gallery").children];
 
+function drawChecks(checks) {
+  // as elements of every task they would be most of a large page
+  const table = element("table");
+  for (const [name, passed, value, limit] of checks) {
+    const verdict = passed === null ? ["dim", "–"] : passed ? ["good", "holds"] : ["bad", "FAILS"];
+    const cells = [["", name], verdict, ["n", value], ["n dim", limit && "limit " + limit]];
+    table.append(element("tr", "", "", ...cells.map(([look, text]) => element("td", look, text))));
+  }
+  return element("div", "scroll", "", table);
+}
+
 function show() {
   const { filter, q, open } = state();
   const wanted = (q || "").toLowerCase();
@@ -20,6 +31,8 @@ function show() {
     // a picture is in the file once, on the card
     const drawn = cards.find((card) => card.dataset.id === open).querySelector(".thumb > img, .thumb > svg");
     if (drawn) byId("detail").querySelector(".thumb-here").append(drawn.cloneNode(true));
+    const checks = byId("detail").querySelector(".checks");
+    if (checks) checks.replaceWith(drawChecks(JSON.parse(checks.textContent)));
     if (!byId("dialog").open) byId("dialog").showModal();
     byId("dialog").scrollTop = 0;
   } else byId("dialog").close();
