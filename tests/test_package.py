@@ -56,7 +56,12 @@ def test_unknown_name_is_an_attribute_error() -> None:
 def test_prompts_templates_and_skins_are_shipped() -> None:
     root = Path(sandmle.__file__).parent
     patterns = ("env/prompts/*.j2", "factory/skins/*.toml", "report/templates/*.j2")
-    for pattern in (*patterns, "rollout/cheats/*.j2"):
+    for pattern in (
+        *patterns,
+        "report/templates/*.css",
+        "report/templates/*.js",
+        "rollout/cheats/*.j2",
+    ):
         assert list(root.glob(pattern))
 
 

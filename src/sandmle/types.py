@@ -18,6 +18,8 @@ from pydantic import (
     model_validator,
 )
 
+from sandmle.display import facts_table
+
 Direction = Literal["max", "min"]
 GradeStatus = Literal["ok", "missing", "invalid", "grader_error"]
 ExecStatus = Literal["ok", "error", "timeout", "oom", "killed", "infra"]
@@ -501,6 +503,20 @@ class Trajectory(Record):
     usage: Usage = Usage()
     error: ErrorRecord | None = None
     versions: dict[str, str] = {}
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "task": self.task_id,
+            "policy": self.policy,
+            "turns": len(self.turns),
+            "ended": self.stop_reason.replace("_", " "),
+            "grade": self.grade.status.replace("_", " "),
+            "score": self.grade.score,
+            "reached": ", ".join(n for n in MILESTONES if self.grade.reached.get(n)) or "nothing",
+            "reward": self.reward.total if self.reward else None,
+            "flags": ", ".join(self.flags) or "none",
+        }
+        return facts_table(f"Trajectory {self.id}", facts)
 
 
 class RunManifest(Record):

@@ -109,6 +109,12 @@ def test_rollout_and_view(small: Path, tmp_path: Path) -> None:
     viewed = run("view", out)
     assert viewed.stdout.strip() == str(out / "page.html")
     assert (out / "page.html").exists()
+    page = tmp_path / "task.html"
+    assert run("view", small, "--out", page).stdout.strip() == str(page)
+    assert "small-task" in page.read_text()
+    both = run("view", out, small, "--out", page)
+    assert (both.returncode, both.stdout) == (2, "")
+    assert "only runs can be compared" in both.stderr
 
 
 def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_path: Path) -> None:

@@ -154,22 +154,25 @@ def gallery(
 ) -> None:
     """Show one task of each family: data, ladder, and the hidden rule. Not for agents."""
     from sandmle.errors import UsageError
-    from sandmle.factory.family import FAMILIES
+    from sandmle.report.corpus_page import write_corpus_page
     from sandmle.report.gallery import write_gallery
     from sandmle.tasks.corpus import open_corpus
 
     if html is None and markdown is None:
         raise UsageError("say where to: --html FILE, --markdown FILE, or both")
-    about = {name: _about(FAMILIES.get(name)) for name in FAMILIES.names()}
-    n = write_gallery(open_corpus(where), about, html, markdown)
-    for path in filter(None, (html, markdown)):
-        say(f"wrote {path}: {n} families")
+    corpus, about = open_corpus(where), describe_families()
+    if markdown is not None:
+        say(f"wrote {markdown}: {write_gallery(corpus, about, markdown)} families")
+    if html is not None:
+        say(f"wrote {write_corpus_page(corpus, html, about, one_of_each=True)}")
 
 
-def _about(family: type[object]) -> str:
-    """Return what the file of a family says of it in its first line."""
-    module = sys.modules[family.__module__].__doc__ or ""
-    return module.partition("\n")[0]
+def describe_families() -> dict[str, str]:
+    """Return what the file of each family says of it in its first line."""
+    from sandmle.factory.family import FAMILIES
+
+    modules = {name: sys.modules[FAMILIES.get(name).__module__] for name in FAMILIES.names()}
+    return {name: (module.__doc__ or "").partition("\n")[0] for name, module in modules.items()}
 
 
 def _deeper(tasks: "Sequence[Task]", workers: int) -> Iterator[list[Check]]:

@@ -7,10 +7,18 @@ import typer
 
 
 def view(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Default: RUN/page.html.")] = None,
+    paths: Annotated[
+        list[Path], typer.Argument(help="A run, several runs to compare, a corpus, or a task.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Default: page.html in the folder; compare.html for several."
+        ),
+    ] = None,
 ) -> None:
-    """Write one HTML page that shows a run; it opens without a network."""
-    from sandmle.report.page import write_page
+    """Write one HTML page that shows runs or tasks; it opens without a network."""
+    from sandmle.cli.tasks import describe_families
+    from sandmle.report.view import write_view
 
-    print(write_page(run, out))
+    print(write_view(paths, out, describe_families))

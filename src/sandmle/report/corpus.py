@@ -8,9 +8,9 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sandmle.errors import MissingExtraError, UsageError
+from sandmle.errors import MissingExtraError, TaskError, UsageError
 from sandmle.files import render, write_atomic
 from sandmle.tasks.corpus import Corpus
 from sandmle.tasks.folder import Task
@@ -68,7 +68,7 @@ def corpus_facts(corpus: Corpus) -> CorpusFacts:
         },
         splits={name: len(ids) for name, ids in index.splits.items()} if index else {},
         sound=sum(task.card.sound is True for task in corpus),
-        checks=sum(map(_checks, corpus)),
+        checks=sum(len(noted_checks(task)) for task in corpus),
         megabytes_mean=round(sum(megabytes) / len(megabytes), 3),
         megabytes_most=round(max(megabytes), 3),
         rungs=_rungs(corpus),
@@ -92,11 +92,19 @@ def _row(task: Task) -> dict[str, str]:
     }
 
 
-def _checks(task: Task) -> int:
-    """Return how many checks the gate has noted."""
+def noted_checks(task: Task) -> list[dict[str, Any]]:
+    """Return what the gate has noted of a task; nothing where none has looked."""
     if not (task.private / "verification.json").exists():
-        return 0
-    return len(json.loads(task.read("private/verification.json"))["checks"])
+        return []
+    try:
+        noted = json.loads(task.read("private/verification.json"))["checks"]
+        keys = ("name", "passed", "value", "limit")
+        return [
+            {**dict.fromkeys(keys), **{key: one[key] for key in keys if key in one}}
+            for one in noted
+        ]
+    except (ValueError, KeyError, TypeError):
+        raise TaskError(f"{task.private / 'verification.json'}: holds no checks") from None
 
 
 def _megabytes(task: Task) -> float:

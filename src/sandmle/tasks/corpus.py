@@ -1,13 +1,14 @@
 """A corpus: a folder of task folders with `corpus.json`; also one task folder alone."""
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
+from sandmle.display import facts_table
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import sha256, to_json, write_atomic
 from sandmle.tasks.folder import CARD, Task, open_task
@@ -56,6 +57,19 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self.tasks)
+
+    def _repr_html_(self) -> str:
+        counts = Counter(task.card.modality for task in self.tasks)
+        facts = {
+            "tasks": len(self),
+            "broken": len(self.broken),
+            "modalities": ", ".join(f"{n} {name}" for name, n in counts.most_common()),
+            "splits": ", ".join(f"{len(v)} {k}" for k, v in self.index.splits.items())
+            if self.index
+            else "none",
+            "folder": self.root,
+        }
+        return facts_table(f"Corpus {self.index.name if self.index else self.root.name}", facts)
 
     @property
     def root_hash(self) -> str:

@@ -20,9 +20,10 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
+from sandmle.display import facts_table
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import UnsafeFile, safe_read, sha256, sha256_file, to_json
-from sandmle.types import TaskCard, TaskSpec, first_fault
+from sandmle.types import MILESTONES, TaskCard, TaskSpec, first_fault
 
 CARD = "task.json"
 _MAX_FILE = 1 << 30
@@ -139,6 +140,20 @@ class Task:
 
     def __repr__(self) -> str:
         return f"Task({self.id!r}, metric={self.card.metric.name!r}, root={str(self.root)!r})"
+
+    def _repr_html_(self) -> str:
+        levels = self.card.milestones
+        better = "higher" if levels.direction == "max" else "lower"
+        facts = {
+            "title": self.card.title,
+            "modality": self.card.modality,
+            "metric": f"{self.card.metric.name}, {better} is better",
+            "milestones": ", ".join(f"{n} {getattr(levels, n):.4g}" for n in MILESTONES),
+            "answer": f"{self.card.submission.n_rows} rows",
+            "ladder": ", ".join(f"{rung.name} {rung.test:.4g}" for rung in self.card.ladder),
+            "folder": self.root,
+        }
+        return facts_table(f"Task {self.id}", facts)
 
 
 def open_task(path: Path | str) -> Task:
