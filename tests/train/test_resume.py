@@ -121,9 +121,9 @@ def test_killed_while_a_checkpoint_is_written_it_ends_with_the_same_weights(
     )
     assert first == second
     assert [line["step"] for line in first] == [1, 2, 3, 4]
+    # of the second update of each step: two warm up, the other six go down to nothing
     rates = [line["learning_rate"] for line in first]
-    assert rates == sorted(rates, reverse=True)
-    assert rates[-1] == 0.0, "linear to nothing at the last update"
+    assert rates == pytest.approx([1e-3 / 2, 1e-3 * 5 / 6, 1e-3 * 3 / 6, 1e-3 * 1 / 6])
     assert any(line["grad_norm"] for line in first)
     ids = [sorted({t["id"] for t in lines(run / "trajectories.jsonl")}) for run in (whole, broken)]
     assert ids[0] == ids[1], "the same tasks in the same order"
