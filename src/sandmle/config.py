@@ -6,12 +6,13 @@ be fed back as it is.
 """
 
 import json
+import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from sandmle.errors import UsageError
 from sandmle.registry import nearest
@@ -104,20 +105,111 @@ class SandboxSection(Record):
     limits: Limits = Limits()
 
 
+class LoraSection(Record):
+    """Train low-rank adapters (peft) in place of all weights; rank 0: all weights."""
+
+    rank: int = Field(default=0, ge=0)
+    alpha: float = Field(default=32, gt=0)
+    dropout: float = Field(default=0.0, ge=0, lt=1)
+    targets: tuple[str, ...] = ("all-linear",)
+
+
+class VLLMSection(Record):
+    """Who samples: `off` the trained model itself, `colocate` or `server` vLLM, through TRL.
+
+    `correction` is how TRL weighs the difference between the two (its
+    `vllm_importance_sampling_mode`); `sequence_*` modes drop most long trajectories.
+    """
+
+    mode: Literal["off", "colocate", "server"] = "off"
+    memory: float = Field(default=0.3, gt=0, lt=1)
+    model_length: int | None = Field(default=None, ge=1)
+    server: str | None = None
+    correction: Literal["token_truncate", "token_mask", "sequence_truncate", "sequence_mask"] = (
+        "token_truncate"
+    )
+
+
 class GRPOSection(Record):
     """Trajectory-level GRPO; the defaults are the paper's (appendix A.2).
 
-    `tasks_per_step` tasks are played `group` times for each step. `timeout_rule` says when a
-    trajectory is masked: `any` of its executions timed out (paper), or `never`.
+    `tasks_per_step` tasks are played `group` times for each step, and `passes` updates are made
+    from what was played. `completion_tokens` bounds a trajectory behind its prompt, observations
+    included. `timeout_rule` says when a trajectory is masked: `any` of its executions timed out
+    (paper), `fraction>X` of them did, or `never`. `resample_flat` is how many times groups without
+    spread are replaced by groups of other tasks.
+
+    `loss`, `scale_rewards` and `beta` are TRL's. `micro_batch` is how many trajectories go through
+    the model at once (default: a group). `precision` of the computation, not of the weights, which
+    are float32: `auto` is bfloat16 on CUDA. `threads` is torch's number on a CPU.
+    `warmup_steps`, `save_every` and the schedule count steps, not passes. `keep` checkpoints stay,
+    and the best one beside them.
     """
 
     steps: int = Field(default=100, ge=1)
     tasks_per_step: int = Field(default=16, ge=1)
-    learning_rate: float = Field(default=1e-6, gt=0)
+    passes: int = Field(default=1, ge=1)
+    completion_tokens: int = Field(default=4096, ge=1)
+    timeout_rule: str = "any"
+    resample_flat: int = Field(default=0, ge=0)
+
+    loss: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
+    scale_rewards: Literal["group", "batch", "none"] = "group"
     clip_low: float = Field(default=0.2, gt=0)
     clip_high: float = Field(default=0.28, gt=0)
-    completion_tokens: int = Field(default=4096, ge=1)
-    timeout_rule: Literal["any", "never"] = "any"
+    beta: float = Field(default=0.0, ge=0)
+
+    learning_rate: float = Field(default=1e-6, gt=0)
+    schedule: Literal["constant", "linear"] = "constant"
+    warmup_steps: int = Field(default=0, ge=0)
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    adam_epsilon: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+
+    micro_batch: int | None = Field(default=None, ge=1)
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    gradient_checkpointing: bool = False
+    threads: int | None = Field(default=None, ge=1)
+    save_every: int = Field(default=10, ge=1)
+    keep: int = Field(default=1, ge=1)
+    report_to: Literal["none", "tensorboard", "trackio", "wandb"] = "none"
+    lora: LoraSection = LoraSection()
+    vllm: VLLMSection = VLLMSection()
+
+    @field_validator("timeout_rule")
+    @classmethod
+    def _rule_is_known(cls, rule: str) -> str:
+        timeout_limit(rule)
+        return rule
+
+
+def timeout_limit(rule: str) -> float | None:
+    """Return the share of timed-out executions above which a trajectory is masked; None: never.
+
+    >>> timeout_limit("any"), timeout_limit("fraction>0.2"), timeout_limit("never")
+    (0.0, 0.2, None)
+    """
+    if rule in ("any", "never"):
+        return 0.0 if rule == "any" else None
+    found = re.fullmatch(r"fraction>(0?\.\d+|0)", rule)
+    if found is None:
+        raise ValueError("write any, never or fraction>X with X from 0 to below 1")
+    return float(found[1])
+
+
+class EvalSection(Record):
+    """Validation while training, on tasks that are not trained on.
+
+    Before the first step, after every `every` steps and after the last one, each task of each of
+    `splits` that the corpus has (at most `limit` of each) is played `episodes` times. The best
+    checkpoint is the one with the highest mean reward on the first of them. `every = 0`: none.
+    """
+
+    every: int = Field(default=0, ge=0)
+    splits: tuple[str, ...] = Field(default=("val", "ood"), min_length=1)
+    episodes: int = Field(default=1, ge=1)
+    limit: int | None = Field(default=None, ge=1)
 
 
 class Config(Record):
@@ -132,6 +224,7 @@ class Config(Record):
     policy: PolicySection = PolicySection()
     sandbox: SandboxSection = SandboxSection()
     grpo: GRPOSection = GRPOSection()
+    eval: EvalSection = EvalSection()
 
 
 def load_config(path: Path | str | None = None, overrides: Sequence[str] = ()) -> Config:

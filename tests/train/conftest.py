@@ -14,7 +14,8 @@ from sandmle.rollout.folder import RunFolder
 from sandmle.sandbox.base import open_sandbox
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.train.codec import Codec
-from sandmle.train.collect import Collector, Sampled
+from sandmle.train.collect import Collector
+from sandmle.train.sampling import Request, Sampled
 from sandmle.train.tiny import tiny_tokenizer
 
 torch.set_num_threads(1)
@@ -55,7 +56,8 @@ class ScriptedSampler:
         self.contexts: list[list[int]] = []
         self.given: list[list[int]] = []
 
-    def __call__(self, contexts: Sequence[Sequence[int]], max_new_tokens: int) -> list[Sampled]:
+    def __call__(self, requests: Sequence[Request]) -> list[Sampled]:
+        contexts, max_new_tokens = [request.ids for request in requests], requests[0].limit
         self.seen = self.seen or [list(context) for context in contexts]
         self.contexts += [list(context) for context in contexts]
         replies = []
@@ -84,6 +86,31 @@ class ScriptedSampler:
         return rows
 
 
+class Acts:
+    """Scripted samplers one after the other: the next one whenever all episodes begin anew."""
+
+    def __init__(self, tokenizer, *acts: Sequence[str]) -> None:
+        self.samplers = [ScriptedSampler(tokenizer, names) for names in acts]
+
+    def __call__(self, requests: Sequence[Request]) -> list[Sampled]:
+        now = self.samplers[0]
+        if now.seen and all(len(request.ids) < min(map(len, now.seen)) for request in requests):
+            self.samplers.pop(0)
+        return self.samplers[0](requests)
+
+
+def by_seed(tokenizer):
+    """Return a sampler whose replies depend on the seeds of the requests only, as in a replay."""
+    texts = [script(ANSWERS), script(HALF), script("id,label\n"), SUBMIT]
+    replies = [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+
+    def sample(requests: Sequence[Request]) -> list[Sampled]:
+        chosen = [replies[request.seed % len(replies)] for request in requests]
+        return [Sampled([*ids, tokenizer.eos_token_id], True) for ids in chosen]
+
+    return sample
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Corpus:
     for name in ("one", "two"):
@@ -105,12 +132,14 @@ def config(corpus: Corpus) -> Config:
             f"corpus.path='{corpus.root}'",
             "policy.name=tiny:0",
             "env.max_turns=3",
+            "env.prompt=compact",
             "policy.turn_tokens=300",
             "grpo.completion_tokens=1200",
             "grpo.tasks_per_step=2",
             "grpo.steps=1",
             "grpo.learning_rate=1e-3",
             "sandbox.limits.wall_s=1.5",
+            "sandbox.preload=none",
         ],
     )
 

@@ -171,24 +171,8 @@ class LocalModel:
         return torch.tensor(rows, device=device), torch.tensor(mask, device=device)
 
     def _pick(self, logits: Any, batch: Sequence[_Request]) -> Any:
-        """Draw a token for each row of `logits` [requests, vocabulary], and note it and its
-        log-probability; returns [requests].
-
-        One number in [0, 1) of the request's generator is looked up in the row's cumulative
-        distribution, so what a row draws depends on its own logits only.
-        """
-        import torch
-
-        temperature = self._section.temperature
-        if temperature == 0:
-            tokens = logits.argmax(-1)
-        else:
-            upto = torch.softmax(logits.double() / temperature, -1).cumsum(-1)
-            draws = [torch.rand((), generator=r.generator, dtype=torch.float64) for r in batch]
-            # scaled by the sum, which rounding keeps from being exactly 1
-            aims = torch.stack(draws).to(upto.device)[:, None] * upto[:, -1:]
-            tokens = torch.searchsorted(upto, aims, right=True)[:, 0].clamp(max=upto.shape[1] - 1)
-        logprobs = torch.log_softmax(logits, -1).gather(-1, tokens[:, None])[:, 0]
+        """Draw a token for each row of `logits`, and note it; returns [requests]."""
+        tokens, logprobs = draw(logits, [r.generator for r in batch], self._section.temperature)
         for request, token, logprob in zip(batch, tokens.tolist(), logprobs.tolist(), strict=True):
             request.ids.append(token)
             request.logprobs.append(logprob)
@@ -252,6 +236,27 @@ class LocalModel:
 
     def _closed_error(self) -> ModelError:
         return ModelError(f"{self.name}: the model was closed")
+
+
+def draw(logits: Any, generators: Sequence[Any], temperature: float) -> tuple[Any, Any]:
+    """Draw a token for each row of `logits` [rows, vocabulary] and return tokens and log-probs.
+
+    Both are [rows]; the log-probs are those at temperature 1. One number in [0, 1) of the row's
+    generator is looked up in its cumulative distribution, so what a row draws depends on its own
+    logits only. Temperature 0 takes the likeliest token.
+    """
+    import torch
+
+    if temperature == 0:
+        tokens = logits.argmax(-1)
+    else:
+        upto = torch.softmax(logits.double() / temperature, -1).cumsum(-1)
+        draws = [torch.rand((), generator=g, dtype=torch.float64) for g in generators]
+        # scaled by the sum, which rounding keeps from being exactly 1
+        aims = torch.stack(draws).to(upto.device)[:, None] * upto[:, -1:]
+        tokens = torch.searchsorted(upto, aims, right=True)[:, 0].clamp(max=upto.shape[1] - 1)
+    logprobs = torch.log_softmax(logits, -1).gather(-1, tokens[:, None])[:, 0]
+    return tokens, logprobs
 
 
 def request_seed(episode_seed: int, turn: int) -> int:

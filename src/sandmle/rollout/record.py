@@ -3,10 +3,11 @@
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
+from sandmle.config import timeout_limit
 from sandmle.env.flags import flags
 from sandmle.env.workbench import Outcome
 from sandmle.rewards import reward
@@ -56,7 +57,7 @@ def make_trajectory(
     k: int,
     rule: RewardRule,
     feedback: Feedback,
-    timeout_rule: Literal["any", "never"] = "any",
+    timeout_rule: str = "any",
     group: str | None = None,
 ) -> Trajectory:
     """Judge an outcome: reward by `rule`, mask by `timeout_rule`; `None` reward if unscorable.
@@ -87,12 +88,16 @@ def make_trajectory(
     )
 
 
-def mask_of(outcome: Outcome, timeout_rule: Literal["any", "never"]) -> Mask:
-    """Say whether a trajectory is kept out of the loss (the paper: any execution timed out)."""
+def mask_of(outcome: Outcome, timeout_rule: str) -> Mask:
+    """Say whether a trajectory is kept out of the loss (the paper: any execution timed out).
+
+    `timeout_rule` is `any`, `never` or `fraction>X`: that share of its executions timed out.
+    """
     if outcome.stop_reason in UNSCORABLE:
         return Mask(masked=True, why=outcome.stop_reason)
-    results = [turn.result for turn in outcome.turns if turn.result is not None]
-    if timeout_rule == "any" and any(result.status == "timeout" for result in results):
+    timed_out = [t.result.status == "timeout" for t in outcome.turns if t.result is not None]
+    limit = timeout_limit(timeout_rule)
+    if limit is not None and sum(timed_out) > limit * len(timed_out):
         return Mask(masked=True, why="execution_timeout")
     return Mask()
 

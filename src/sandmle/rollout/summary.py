@@ -74,7 +74,7 @@ def _pass_at_k(trajectories: Sequence[Trajectory], name: str) -> dict[str, Any]:
     """
     groups: dict[str, list[bool]] = {}
     for t in trajectories:
-        groups.setdefault(t.group, []).append(name in _reached(t))
+        groups.setdefault(t.group, []).append(name in reached(t))
     most = min(map(len, groups.values()), default=0)
     task_of = {t.group: t.task_id for t in trajectories}
     found = {}
@@ -109,13 +109,11 @@ def _known_sum(values: Sequence[float | None]) -> float | None:
 
 
 def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    reached = [_reached(t) for t in trajectories]
-    return {
-        name: _interval(trajectories, [float(name in one) for one in reached]) for name in RATES
-    }
+    goals = [reached(t) for t in trajectories]
+    return {name: _interval(trajectories, [float(name in one) for one in goals]) for name in RATES}
 
 
-def _reached(trajectory: Trajectory) -> set[str]:
+def reached(trajectory: Trajectory) -> set[str]:
     """Return which of `RATES` a trajectory counts for; a failure of ours counts for none."""
     if trajectory.stop_reason in UNSCORABLE or trajectory.grade.status != "ok":
         return set()

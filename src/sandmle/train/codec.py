@@ -1,6 +1,7 @@
 """Between messages and token ids, without ever rewriting what is already there."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from sandmle.errors import UsageError
@@ -50,3 +51,20 @@ class Codec:
 
 
 _DIALOGUE = [Message("user", "question"), Message("assistant", "reply")]
+
+
+def keep_history(tokenizer: Any) -> None:
+    """Give a tokenizer the variant of its chat template that leaves earlier thoughts in place.
+
+    TRL has one for the templates of many model families (Qwen3's own drops the thoughts of earlier
+    replies). A template that leaves them anyway, or that TRL does not know, stays as it is.
+    """
+    from trl.chat_template_utils import get_training_chat_template
+
+    try:
+        Codec(tokenizer)
+    except UsageError:
+        with suppress(
+            ValueError
+        ):  # unknown to TRL: whoever makes a codec is told why it is refused
+            tokenizer.chat_template = get_training_chat_template(tokenizer)

@@ -1,42 +1,35 @@
 """Plays episodes with a policy that speaks in tokens: token in, token out.
 
 What the policy is given to go on from is exactly what it was given before, what it sampled, and the
-new observation; nothing is ever tokenised a second time. No trainer and no torch in here: an engine
-brings a `Sampler`, and gets ledgers and trajectories back.
+new observation; nothing is ever tokenised a second time. Programs run while other episodes are
+sampled. No trainer and no torch in here: an engine samples, ledgers and trajectories come back.
 """
 
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from typing import NamedTuple
 
 from sandmle.config import Config
 from sandmle.env.journal import Journal
 from sandmle.env.react import MLEEnv
 from sandmle.env.tokens import TokenLedger
 from sandmle.env.workbench import Workbench
+from sandmle.llm.local import request_seed
 from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.record import EpisodeKey, episode_id, episode_seed, make_trajectory
 from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.folder import Task
 from sandmle.train.codec import Codec
-from sandmle.types import RewardRule, Trajectory, Usage
+from sandmle.train.sampling import Engine, Request, Sampled
+from sandmle.types import ErrorRecord, RewardRule, Trajectory, Usage
+
+_LOOK_S = 0.5  # how often somebody who waits for programs looks whether to stop
 
 
-class Sampled(NamedTuple):
-    """One sampled reply: its ids with the end-of-turn token if it sampled one (`ended`)."""
-
-    ids: list[int]
-    ended: bool
-    logprobs: list[float] | None = None
-
-
-class Sampler(Protocol):
-    """Generates for several contexts at once."""
-
-    def __call__(self, contexts: Sequence[Sequence[int]], max_new_tokens: int) -> list[Sampled]:
-        """Return one reply of at most `max_new_tokens` for each context."""
-        ...
+class Interrupted(Exception):
+    """The run was asked to stop; its episodes are given up."""
 
 
 class Rollout(NamedTuple):
@@ -44,6 +37,29 @@ class Rollout(NamedTuple):
 
     ledger: TokenLedger
     trajectory: Trajectory
+
+
+class Clock:
+    """Seconds of this process since the last `reset`, by what they went into."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self.generate = 0.0  # sampling
+        self.waiting = 0.0  # for programs, with nothing to sample
+        self.handling = 0.0  # parsing, grading and journaling beside programs: CPU seconds
+        self.collating = 0.0  # opening, closing and recording episodes
+
+    @contextmanager
+    def of(self, phase: str) -> Iterator[None]:
+        """Add the time of a block to a phase."""
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            setattr(self, phase, getattr(self, phase) + time.perf_counter() - started)
 
 
 class _Seat(NamedTuple):
@@ -68,14 +84,27 @@ class _Seat(NamedTuple):
 class _Episode:
     """An environment and its ledger, kept in step."""
 
-    def __init__(self, seat: _Seat, env: MLEEnv, codec: Codec) -> None:
+    def __init__(self, key: int, seat: _Seat, env: MLEEnv, codec: Codec, seed: int) -> None:
+        self.key = key
         self.seat = seat
         self.env = env
         self.codec = codec
+        self.seed = seed
         self.ledger = TokenLedger(codec.prompt(env.observe()))
+        self.cost = 0.0  # what one row of every batch has cost when its reply was asked for
 
-    def step(self, reply: Sampled, model_s: float) -> None:
-        """Record what was sampled, carry it out, and append what came back."""
+    def request(self, limit: int) -> Request:
+        """Ask for the next reply."""
+        return Request(
+            self.ledger.ids, limit, request_seed(self.seed, len(self.env.workbench.turns))
+        )
+
+    def step(self, reply: Sampled, model_s: float) -> float:
+        """Record what was sampled, carry it out, and append what came back.
+
+        Returns the CPU seconds that this took here; what waits for a program costs none.
+        """
+        started = time.thread_time()
         context = len(self.ledger.ids)
         self.ledger.add_sampled(reply.ids, reply.logprobs)
         observation = self.env.step(
@@ -86,6 +115,7 @@ class _Episode:
         )
         if observation is not None:
             self.ledger.add_given(self.codec.observation(observation))
+        return time.thread_time() - started
 
     def room(self, budget: int) -> int:
         """Return how many completion tokens are left of `budget`."""
@@ -93,7 +123,7 @@ class _Episode:
 
 
 class Collector:
-    """Plays groups of a training step and writes them into the run folder."""
+    """Plays groups of episodes and writes them into a run folder."""
 
     def __init__(
         self,
@@ -102,66 +132,105 @@ class Collector:
         sandbox: Sandbox,
         codec: Codec,
         folder: RunFolder,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> None:
         self.config = config
-        self.played: list[Rollout] = []  # the last step's
+        self.folder = folder
+        self.clock = Clock()
+        self.stopping = stopping
         self._rule = rule
         self._sandbox = sandbox
         self._codec = codec
-        self._folder = folder
+        self._per_row = 0.0  # seconds that one row of every batch so far has cost
 
-    def play(self, tasks: Sequence[Task], sampler: Sampler, step: int) -> list[Rollout]:
-        """Play one episode for each entry of `tasks`, side by side.
+    def beside(self, config: Config, folder: RunFolder) -> "Collector":
+        """Return another collector with the same sandbox, for another run folder."""
+        return Collector(config, self._rule, self._sandbox, self._codec, folder, self.stopping)
+
+    def play(
+        self, tasks: Sequence[Task], engine: Engine, step: int, place: int = 0
+    ) -> list[Rollout]:
+        """Play one episode for each entry of `tasks`, side by side; groups count from `place`.
 
         `tasks` holds one group after the other, as the trainer compares them: one task,
-        `config.group` times. Raises `ValueError` if a group mixes tasks.
+        `config.group` times. Raises `ValueError` if a group mixes tasks, and `Interrupted` when
+        `stopping` says so.
         """
-        config = self.config
-        if any(task.id != tasks[i - i % config.group].id for i, task in enumerate(tasks)):
-            raise ValueError(f"a group is one task, {config.group} times")
-        seats = [_Seat(task, step, *divmod(i, config.group)) for i, task in enumerate(tasks)]
-        journals = [Journal(self._folder.journal_path(seat.name)) for seat in seats]
-        episodes = [
-            _Episode(
-                seat,
-                MLEEnv(
-                    Workbench(seat.task, self._sandbox, config.env, config.sandbox.limits, journal),
-                    self._codec.think_opened,
-                ),
-                self._codec,
-            )
-            for seat, journal in zip(seats, journals, strict=True)
-        ]
-        with ThreadPoolExecutor(config.concurrency) as pool:
-            while active := [episode for episode in episodes if not episode.env.done]:
-                self._round(active, sampler, pool)
-        self.played = [self._finish(episode) for episode in episodes]
-        for journal in journals:
-            journal.close()
-        return self.played
+        size = self.config.group
+        if any(task.id != tasks[i - i % size].id for i, task in enumerate(tasks)):
+            raise ValueError(f"a group is one task, {size} times")
+        with self.clock.of("collating"):
+            seats = [_Seat(task, step, place + i // size, i % size) for i, task in enumerate(tasks)]
+            journals = [Journal(self.folder.journal_path(seat.name)) for seat in seats]
+            pairs = zip(seats, journals, strict=True)
+            episodes = [self._open(key, *pair) for key, pair in enumerate(pairs)]
+        pool = ThreadPoolExecutor(self.config.concurrency)
+        try:
+            self._play(episodes, engine, pool)
+            with self.clock.of("collating"):
+                return [self._finish(episode) for episode in episodes]
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # closing the sandbox ends what runs
+            for journal in journals:
+                journal.close()
 
-    def _round(
-        self, active: Sequence[_Episode], sampler: Sampler, pool: ThreadPoolExecutor
-    ) -> None:
-        """Sample the next reply of every open episode in one batch, then carry all of them out."""
+    def _open(self, key: int, seat: _Seat, journal: Journal) -> _Episode:
         config = self.config
-        budget, turn = config.grpo.completion_tokens, config.policy.turn_tokens
-        for episode in active:
-            if episode.room(budget) < turn:
-                episode.env.stop("context_limit")
-                episode.ledger.truncate(budget)  # an observation that nobody will answer
-        active = [episode for episode in active if not episode.env.done]
-        if not active:
-            return
-        started = time.monotonic()
-        replies = sampler([episode.ledger.ids for episode in active], turn)
-        share = (time.monotonic() - started) / len(active)
-        jobs = [
-            pool.submit(episode.step, reply, share)
-            for episode, reply in zip(active, replies, strict=True)
-        ]
-        for job in jobs:
-            job.result()
+        bench = Workbench(seat.task, self._sandbox, config.env, config.sandbox.limits, journal)
+        seed = episode_seed(config.seed, seat.task.content_hash, seat.k)
+        # drawn anew at every step and place: no two replies of a run share their luck
+        luck = request_seed(request_seed(seed, seat.step), seat.place)
+        return _Episode(key, seat, MLEEnv(bench, self._codec.think_opened), self._codec, luck)
+
+    def _play(self, episodes: Sequence[_Episode], engine: Engine, pool: ThreadPoolExecutor) -> None:
+        """Sample and carry out until every episode has ended."""
+        waiting = list(episodes)
+        sampling: dict[int, _Episode] = {}
+        running: dict[Future[float], _Episode] = {}
+        while waiting or sampling or running:
+            if self.stopping():
+                raise Interrupted
+            if waiting and engine.due(len(waiting), len(running)):
+                for episode in sorted(waiting, key=lambda one: one.key):
+                    if self._ask(episode, engine):
+                        sampling[episode.key] = episode
+                waiting = []
+            if sampling:
+                for key, reply in self._advance(engine, len(sampling)):
+                    episode = sampling.pop(key)
+                    cost = self._per_row - episode.cost
+                    running[pool.submit(episode.step, reply, cost)] = episode
+                done = {job for job in running if job.done()}
+            else:
+                with self.clock.of("waiting"):
+                    done = wait(running, _LOOK_S, FIRST_COMPLETED).done
+            for job in done:
+                episode = running.pop(job)
+                self.clock.handling += _outcome(job, episode)
+                if episode.env.done:
+                    engine.forget(episode.key)
+                else:
+                    waiting.append(episode)
+
+    def _ask(self, episode: _Episode, engine: Engine) -> bool:
+        """Ask for an episode's next reply; end the episode if there is no room for one."""
+        budget, turn = self.config.grpo.completion_tokens, self.config.policy.turn_tokens
+        if episode.room(budget) < turn:
+            episode.env.stop("context_limit")
+            episode.ledger.truncate(budget)  # an observation that nobody will answer
+            engine.forget(episode.key)
+            return False
+        episode.cost = self._per_row
+        engine.submit(episode.key, episode.request(turn))
+        return True
+
+    def _advance(self, engine: Engine, rows: int) -> list[tuple[int, Sampled]]:
+        started = time.perf_counter()
+        replies = engine.advance()
+        seconds = time.perf_counter() - started
+        self.clock.generate += seconds
+        self._per_row += seconds / rows
+        return replies
 
     def _finish(self, episode: _Episode) -> Rollout:
         config, seat = self.config, episode.seat
@@ -190,6 +259,16 @@ class Collector:
         )
         if not episode.ledger.completion_ids:
             episode.ledger.add_given([self._codec.end_id])  # trainers cannot take an empty row
-        episode.ledger.save(self._folder.tokens_path(seat.name))
-        self._folder.add(trajectory, outcome.submission)
+        episode.ledger.save(self.folder.tokens_path(seat.name))
+        self.folder.add(trajectory, outcome.submission)
         return Rollout(episode.ledger, trajectory)
+
+
+def _outcome(job: Future[float], episode: _Episode) -> float:
+    """Return what a job cost; a fault of ours in it becomes the end of its episode only."""
+    try:
+        return job.result()
+    except Exception as error:
+        record = ErrorRecord(boundary="internal", type=type(error).__name__, message=str(error))
+        episode.env.stop("infra_error", record)
+        return 0.0

@@ -1,102 +1,81 @@
 """Trajectory-level GRPO through TRL: the loss is `GRPOTrainer`'s, the rollouts are ours."""
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
 
 from sandmle.config import Config
-from sandmle.errors import UsageError
-from sandmle.files import append_line, to_json, write_atomic
-from sandmle.llm.pretrained import SMALL, load_pretrained, quiet, require_extra
-from sandmle.rewards import require_floors, reward_rule
+from sandmle.files import to_json, write_atomic
+from sandmle.llm.pretrained import load_pretrained, quiet
 from sandmle.rollout.folder import RunFolder
-from sandmle.rollout.runner import located, open_tasks
+from sandmle.rollout.runner import located
 from sandmle.rollout.summary import summarise
-from sandmle.sandbox.base import SANDBOXES, open_sandbox
-from sandmle.tasks.corpus import Corpus
-from sandmle.train.codec import Codec
-from sandmle.train.collect import Collector, Rollout, Sampled, Sampler
-from sandmle.types import RewardRule
+from sandmle.sandbox.base import open_sandbox
+from sandmle.tasks.corpus import Corpus, root_hash
+from sandmle.train.checkpoints import Checkpoints
+from sandmle.train.codec import Codec, keep_history
+from sandmle.train.collect import Collector, Interrupted, Rollout
+from sandmle.train.figures import flat_groups, reward_of, step_figures
+from sandmle.train.plan import Plan, StopWish, prepare, require_packages
+from sandmle.train.sampling import Engine, InBatches, Request, Sampled, Sampler
+from sandmle.train.validate import Validation
 
 Progress = Callable[[dict[str, Any]], None]
 RolloutFunction = Callable[[list[str], Any], dict[str, Any]]
 
-# what is written of each step: our name -> the trainer's
-_METRICS = {
-    "reward": "reward",
-    "reward_std": "reward_std",
-    "flat_groups": "frac_reward_zero_std",
-    "loss": "loss",
-    "grad_norm": "grad_norm",
-    "entropy": "entropy",
-    "learning_rate": "learning_rate",
-    "tokens_per_reply": "completions/mean_length",
-    "seconds": "step_time",
-}
-
-
-class Plan(NamedTuple):
-    """What a training configuration names, found and checked before any work."""
-
-    corpus: Corpus
-    rule: RewardRule
-
 
 def train_grpo(
-    config: Config, out: Path, command: str = "", progress: Progress | None = None
+    config: Config,
+    out: Path,
+    command: str = "",
+    progress: Progress | None = None,
+    sampler: Sampler | None = None,
 ) -> dict[str, Any]:
-    """Train a policy on a corpus and return the summary of the run.
+    """Train a policy on a corpus and return the summary of the run; the same call resumes.
 
-    Writes the run folder: every trajectory with its tokens, `metrics.jsonl` with a line a step,
-    and the trained weights in `checkpoints/`. Raises `UsageError` before any work for a bad
-    configuration and `MissingExtraError` without the packages of `sandmle[train]`.
+    Writes the run folder: every trajectory with its tokens, a line a step in `metrics.jsonl`, one a
+    validation in `validation.jsonl`, and `checkpoints/`. `sampler` speaks in place of the model.
+    SIGTERM and SIGINT save a checkpoint before they take their course. Raises `UsageError` before
+    any work for a bad configuration and `MissingExtraError` without the packages of
+    `sandmle[train]`.
     """
-    corpus, rule = prepare(config)
-    require_extra("training", "torch", "trl")
-    config = located(config, corpus)
-    if (out / "run.json").exists():
-        raise UsageError(f"{out}: holds a run already; choose another --out")
-    folder = RunFolder(out)
-    with quiet():
-        tokenizer, model = _load(config, corpus)
-        codec = Codec(tokenizer)
-        sandbox = open_sandbox(config.sandbox, config.concurrency)
-        with folder.writing(config, corpus.root_hash, command), closing(sandbox):
-            collector = Collector(config, rule, sandbox, codec, folder)
-            trainer = make_trainer(collector, corpus, model, tokenizer, out, progress=progress)
-            trainer.train()
-            _save(trainer, tokenizer, out / "checkpoints" / f"step-{config.grpo.steps:06d}")
-            episodes = config.grpo.steps * config.grpo.tasks_per_step * config.group
-            broken = [fault.reason for fault in corpus.broken]
-            summary = summarise(folder.trajectories(), episodes, broken)
-            write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
+    plan = prepare(config)
+    require_packages(config)
+    config = located(config, plan.corpus)
+    checkpoints = Checkpoints(out)
+    with StopWish() as stop, quiet(), ExitStack() as held:
+        finished = config.grpo.steps in checkpoints.steps()
+        loaded = None if finished else _load(config, plan.corpus)
+        folder = RunFolder(out)
+        held.enter_context(folder.writing(config, plan.corpus.root_hash, command))
+        step = checkpoints.rewind()
+        if loaded is not None:
+            tokenizer, model = loaded
+            sandbox = held.enter_context(closing(open_sandbox(config.sandbox, config.concurrency)))
+            collector = Collector(
+                config, plan.rule, sandbox, Codec(tokenizer), folder, lambda: stop.wished
+            )
+            trainer = make_trainer(
+                collector,
+                plan.corpus,
+                model,
+                tokenizer,
+                sampler,
+                _validation(collector, plan, config, held, command),
+                progress,
+            )
+            try:
+                trainer.train(resume_from_checkpoint=str(checkpoints.path(step)) if step else None)
+            except Interrupted:
+                trainer.save_now()
+                checkpoints.settle(config.grpo.keep)
+        summary = _summary(config, plan, folder)
+        write_atomic(out / "summary.json", to_json(summary, indent=2) + "\n")
     return summary
-
-
-def prepare(config: Config) -> Plan:
-    """Check a training configuration; raises `UsageError` for what cannot work."""
-    if config.group < 2:
-        raise UsageError("group: GRPO compares the members of a group; use at least 2")
-    if config.env.scaffold != "react":
-        raise UsageError("env.scaffold: training plays react; other scaffolds are for evaluation")
-    sort, _, argument = config.policy.name.partition(":")
-    if sort not in ("tiny", "hf") or not argument:
-        raise UsageError(
-            f"policy {config.policy.name!r} cannot be trained; give --policy tiny:SEED or hf:PATH"
-        )
-    if sort == "hf" and argument != SMALL and not Path(argument).is_dir():
-        raise UsageError(f"policy {config.policy.name}: there is no folder {argument}")
-    if sort == "tiny" and not (argument.isdecimal() and int(argument) < 2**32):
-        raise UsageError(f"policy {config.policy.name}: the seed must be a number below 2**32")
-    if config.policy.temperature == 0:
-        raise UsageError("policy.temperature: GRPO learns from differences; it must be above 0")
-    SANDBOXES.get(config.sandbox.backend)
-    rule = reward_rule(config.reward)
-    corpus = open_tasks(config)
-    require_floors(rule, [task.card for task in corpus])
-    return Plan(corpus, rule)
 
 
 def make_trainer(
@@ -104,73 +83,80 @@ def make_trainer(
     corpus: Corpus,
     model: Any,
     tokenizer: Any,
-    out: Path,
     sampler: Sampler | None = None,
+    validation: Validation | None = None,
     progress: Progress | None = None,
     trainer_class: Any = None,
 ) -> Any:
-    """Build the trainer.
+    """Build the trainer of the run that `collector` plays for.
 
-    `sampler` generates instead of the model itself if one is given; `trainer_class` may be a
-    subclass of `GRPOTrainer`.
+    `sampler` speaks in place of the model if one is given; `trainer_class` may be a subclass of
+    `EpisodeTrainer`.
     """
     os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
     from datasets import Dataset
     from transformers import PrinterCallback
-    from trl import GRPOConfig, GRPOTrainer
 
-    config = collector.config
-    grpo = config.grpo
+    from sandmle.train.trainer import EpisodeTrainer, Steps, arguments
+
+    config, out = collector.config, collector.folder.root
     on_cpu = not torch.cuda.is_available()
     if on_cpu:  # the sandbox needs the other half, and spinning threads slow both down
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // 2))
-    rows = [{"prompt": task.id} for task in corpus]
-    repeats = -(-grpo.steps * grpo.tasks_per_step // len(rows))
-    arguments = GRPOConfig(
-        output_dir=str(out / "checkpoints"),
-        seed=config.seed,
-        max_steps=grpo.steps,
-        per_device_train_batch_size=config.group,
-        gradient_accumulation_steps=grpo.tasks_per_step,
-        num_generations=config.group,
-        max_completion_length=grpo.completion_tokens,
-        learning_rate=grpo.learning_rate,
-        epsilon=grpo.clip_low,
-        epsilon_high=grpo.clip_high,
-        beta=0.0,
-        temperature=config.policy.temperature,
-        loss_type="grpo",
-        use_cpu=on_cpu,
-        bf16=not on_cpu,
-        activation_checkpointing=False,
-        report_to="none",
-        save_strategy="no",
-        logging_steps=1,
-        disable_tqdm=True,
-    )
-    trainer = (trainer_class or GRPOTrainer)(
+        torch.set_num_threads(config.grpo.threads or max(1, (os.cpu_count() or 1) // 2))
+    checkpoints = Checkpoints(out)
+
+    def validate(step: int) -> bool:
+        known = {line["step"] for line in checkpoints.validated()}
+        if validation is None or not validation.due(step) or step in known:
+            return False
+        with _sampling(trainer, config, sampler) as engine:
+            validation.run(step, engine)
+        return True
+
+    steps = Steps(config, collector.clock, validate, collector.stopping, progress)
+    order = task_order(len(corpus), config.grpo.steps * config.grpo.tasks_per_step, config.seed)
+    trainer = (trainer_class or EpisodeTrainer)(
+        checkpoints=checkpoints,
         model=model,
         reward_funcs=episode_reward,
-        args=arguments,
-        train_dataset=Dataset.from_list(rows * repeats),
+        args=arguments(config, out, on_cpu),
+        train_dataset=Dataset.from_list([{"prompt": corpus[i].id} for i in order]),
         processing_class=tokenizer,
         rollout_func=make_rollout_function(collector, corpus, sampler),
-        callbacks=[_metrics_callback(collector, out / "metrics.jsonl", progress)],
+        callbacks=[steps],
+        peft_config=_adapter(config),
     )
+    steps.trainer = trainer
     trainer.remove_callback(PrinterCallback)  # stdout is for results
     return trainer
+
+
+def task_order(tasks: int, count: int, seed: int) -> list[int]:
+    """Return the numbers of `count` tasks in the order of training: every task once, then again.
+
+    Each round is a permutation of its own, drawn from `default_rng([seed, round])`.
+    """
+    rounds = -(-count // tasks)
+    order = [np.random.default_rng([seed, i]).permutation(tasks) for i in range(rounds)]
+    return [int(number) for one in order for number in one][:count]
 
 
 def make_rollout_function(
     collector: Collector, corpus: Corpus, sampler: Sampler | None = None
 ) -> RolloutFunction:
     """Return TRL's `rollout_func`: task ids in, token ids with masks and rewards out."""
+    size = collector.config.group
 
     def rollout(prompts: list[str], trainer: Any) -> dict[str, Any]:
         tasks = [corpus.get(name) for name in prompts]
-        generate = sampler or _model_sampler(trainer, collector.config.policy.temperature)
-        return to_batch(collector.play(tasks, generate, trainer.state.global_step))
+        with _sampling(trainer, collector.config, sampler) as engine:
+            rollouts = collector.play(tasks, engine, trainer.step)
+            drawn_anew = _replace_flat(rollouts, collector, corpus, engine, trainer.step)
+        flat = flat_groups([reward_of(one.trajectory) for one in rollouts], size)
+        trainer.flat = [is_flat for is_flat in flat for _ in range(size)]
+        trainer.figures = {**step_figures(rollouts, size), "resampled": drawn_anew}
+        return to_batch(rollouts)
 
     return rollout
 
@@ -178,25 +164,28 @@ def make_rollout_function(
 def to_batch(rollouts: Sequence[Rollout]) -> dict[str, Any]:
     """Turn episodes into what the trainer takes.
 
-    A masked trajectory has an all-zero mask, so none of its tokens is in the loss, and no reward,
-    so it is not in its group's mean and spread either.
+    A masked trajectory, and one whose reward is no number, has an all-zero mask, so none of its
+    tokens is in the loss, and no reward, so it is not in its group's mean and spread either.
     """
-    masked = [rollout.trajectory.mask.masked for rollout in rollouts]
-    rewards = [rollout.trajectory.reward for rollout in rollouts]
+    rewards = [reward_of(rollout.trajectory) for rollout in rollouts]
+    hidden = [reward is None for reward in rewards]
     ledgers = [rollout.ledger for rollout in rollouts]
+    known = all(
+        logprob is not None
+        for ledger in ledgers
+        for logprob, sampled in zip(ledger.logprobs, ledger.mask, strict=True)
+        if sampled
+    )
     return {
         "prompt_ids": [ledger.prompt_ids for ledger in ledgers],
         "completion_ids": [ledger.completion_ids for ledger in ledgers],
-        # one update a batch, sampled by the same weights: the trainer's own log-probs will do
-        "logprobs": None,
+        # only weighed against the trainer's own where another program samples
+        "logprobs": [ledger.logprobs for ledger in ledgers] if known else None,
         "env_mask": [
-            [0] * len(ledger.mask) if hidden else ledger.mask
-            for ledger, hidden in zip(ledgers, masked, strict=True)
+            [0] * len(ledger.mask) if hide else ledger.mask
+            for ledger, hide in zip(ledgers, hidden, strict=True)
         ],
-        "episode_reward": [
-            None if hidden or reward is None else reward.total
-            for reward, hidden in zip(rewards, masked, strict=True)
-        ],
+        "episode_reward": rewards,
     }
 
 
@@ -207,74 +196,114 @@ def episode_reward(
     return episode_reward
 
 
-def _model_sampler(trainer: Any, temperature: float) -> Sampler:
-    """Sample from the model that is being trained, in one left-padded batch."""
+def _replace_flat(
+    rollouts: list[Rollout], collector: Collector, corpus: Corpus, engine: Engine, step: int
+) -> int:
+    """Replace groups without spread by groups of other tasks, a bounded number of times.
 
-    def sample(contexts: Sequence[Sequence[int]], max_new_tokens: int) -> list[Sampled]:
-        import torch
-        from trl.models import unwrap_model_for_generation
+    Which tasks depends on seed, step and round only. Returns how many groups were played for it.
+    """
+    config = collector.config
+    size, played = config.group, 0
+    for number in range(config.grpo.resample_flat):
+        flat = flat_groups([reward_of(one.trajectory) for one in rollouts], size)
+        places = [place for place, is_flat in enumerate(flat) if is_flat]
+        if not places:
+            break
+        rng = np.random.default_rng([config.seed, step, number])
+        chosen = rng.choice(len(corpus), len(places), replace=len(places) > len(corpus))
+        tasks = [corpus[int(i)] for i in chosen for _ in range(size)]
+        fresh = collector.play(tasks, engine, step, config.grpo.tasks_per_step + played)
+        for i, place in enumerate(places):
+            rollouts[place * size : (place + 1) * size] = fresh[i * size : (i + 1) * size]
+        played += len(places)
+    return played
 
-        tokenizer = trainer.processing_class
-        batch = tokenizer.pad(
-            {"input_ids": [list(ids) for ids in contexts]}, padding_side="left", return_tensors="pt"
-        ).to(trainer.accelerator.device)
-        options = {
-            "max_new_tokens": max_new_tokens,
-            "do_sample": True,
-            "temperature": temperature,
-            "top_k": 0,
-            "top_p": 1.0,
-            "pad_token_id": tokenizer.pad_token_id,
-            "eos_token_id": tokenizer.eos_token_id,
-        }
-        wrapped = trainer.model_wrapped
-        training = wrapped.training
-        with unwrap_model_for_generation(wrapped, trainer.accelerator) as model, torch.no_grad():
-            model.eval()
-            output = model.generate(**batch, **options)[:, batch["input_ids"].shape[1] :]
-        wrapped.train(training)
-        return [_cut(row, tokenizer.eos_token_id) for row in output.tolist()]
+
+@contextmanager
+def _sampling(trainer: Any, config: Config, sampler: Sampler | None) -> Iterator[Engine]:
+    """Open the engine that samples: the one given, vLLM, or the model that is trained."""
+    if sampler is not None:
+        yield InBatches(sampler)
+    elif trainer.args.use_vllm:
+        yield InBatches(_vllm_sampler(trainer))
+    else:
+        from sandmle.train.decode import Decoder
+
+        end_id = trainer.processing_class.eos_token_id
+        decoder = Decoder(trainer.model, end_id, config.policy.temperature, trainer.args.bf16)
+        with decoder.sampling():
+            yield decoder
+
+
+def _vllm_sampler(trainer: Any) -> Sampler:
+    """Sample through TRL's vLLM, whose weights follow those of the trainer.
+
+    It takes no seeds. Not run: there was no GPU to run it on.
+    """
+
+    def sample(requests: Sequence[Request]) -> list[Sampled]:
+        vllm = trainer.vllm_generation
+        if trainer.state.global_step != trainer._last_loaded_step:
+            vllm.sync_weights()
+            trainer._last_loaded_step = trainer.state.global_step
+        vllm.max_completion_length = requests[0].limit  # the same for all: policy.turn_tokens
+        _, ids, logprobs, _ = vllm.generate(
+            prompts=[request.ids for request in requests], images=None, num_generations=1
+        )
+        end_id = trainer.processing_class.eos_token_id
+        return [
+            Sampled(list(row), bool(row) and row[-1] == end_id, [one[0] for one in known])
+            for row, known in zip(ids, logprobs, strict=True)
+        ]
 
     return sample
 
 
-def _cut(ids: list[int], end_id: int) -> Sampled:
-    """Cut a generated row behind its end-of-turn token; what follows is padding."""
-    if end_id in ids:
-        return Sampled(ids[: ids.index(end_id) + 1], ended=True)
-    return Sampled(ids, ended=False)
+def _validation(
+    collector: Collector, plan: Plan, config: Config, held: ExitStack, command: str
+) -> Validation | None:
+    """Return what validates, with its run folder open; None if validation is off."""
+    if not plan.held_out:
+        return None
+    folder = RunFolder(collector.folder.root / "validation")
+    tasks = [task for split in plan.held_out.values() for task in split]
+    known = root_hash((task.id, task.content_hash) for task in tasks)
+    held.enter_context(folder.writing(config, known, command))
+    own = collector.beside(config.model_copy(update={"group": config.eval.episodes}), folder)
+    path = collector.folder.root / "validation.jsonl"
+    return Validation(own, plan.held_out, path, config.grpo.tasks_per_step * config.group)
 
 
-def _metrics_callback(collector: Collector, path: Path, progress: Progress | None) -> Any:
-    from transformers import TrainerCallback
+def _adapter(config: Config) -> Any:
+    lora = config.grpo.lora
+    if not lora.rank:
+        return None
+    from peft import LoraConfig
 
-    class WriteMetrics(TrainerCallback):  # type: ignore[misc]
-        """Appends one line a step."""
-
-        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
-            if not logs or "reward" not in logs:
-                return
-            played = [rollout.trajectory for rollout in collector.played]
-            line = {
-                "step": state.global_step,
-                **{ours: _finite(logs.get(theirs)) for ours, theirs in _METRICS.items()},
-                "masked": sum(t.mask.masked for t in played),
-                "valid": sum(t.grade.status == "ok" for t in played) / max(1, len(played)),
-                "episodes": len(played),
-            }
-            append_line(path, to_json(line))
-            if progress is not None:
-                progress(line)
-
-    return WriteMetrics()
+    return LoraConfig(
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=lora.targets[0] if lora.targets == ("all-linear",) else [*lora.targets],
+        task_type="CAUSAL_LM",
+    )
 
 
-def _finite(value: Any) -> float | None:
-    number = None if value is None else float(value)
-    return number if number is not None and abs(number) < float("inf") else None
+def _summary(config: Config, plan: Plan, folder: RunFolder) -> dict[str, Any]:
+    """Return the tables of the run; groups that were drawn anew are expected too."""
+    played = folder.trajectories()
+    planned = config.grpo.tasks_per_step
+    anew = sum(int(str(one.sampling["group"])) >= planned for one in played)
+    expected = config.grpo.steps * planned * config.group + anew
+    return summarise(played, expected, [fault.reason for fault in plan.corpus.broken])
 
 
 def _load(config: Config, corpus: Corpus) -> tuple[Any, Any]:
+    """Return tokenizer and model; weights are float32, so that small updates are not lost.
+
+    With adapters the weights below them stay as they are, and as they were saved.
+    """
     sort, _, argument = config.policy.name.partition(":")
     if sort == "tiny":
         from sandmle.train.tiny import tiny_model, tiny_tokenizer
@@ -284,12 +313,6 @@ def _load(config: Config, corpus: Corpus) -> tuple[Any, Any]:
         texts += [solution.code for task in tasks for solution in task.solutions()]
         tokenizer = tiny_tokenizer(texts)
         return tokenizer, tiny_model(tokenizer, int(argument))
-    return load_pretrained(argument)
-
-
-def _save(trainer: Any, tokenizer: Any, path: Path) -> None:
-    """Write the weights beside their place and rename them into it."""
-    draft = path.with_name(f".{path.name}")
-    trainer.accelerator.unwrap_model(trainer.model).save_pretrained(draft)
-    tokenizer.save_pretrained(draft)
-    draft.rename(path)
+    tokenizer, model = load_pretrained(argument, None if config.grpo.lora.rank else "float32")
+    keep_history(tokenizer)
+    return tokenizer, model
