@@ -168,12 +168,13 @@ def test_learning_curves(run: Path, line: dict) -> None:
     ]
     (run / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in steps))
     looked = [
-        {"step": 0, "split": "val", "reward": 0.1, "low": 0.05, "high": 0.2},
-        {"step": 4, "split": "val", "reward": 0.3, "low": 0.2, "high": 0.4},
-        {"step": 4, "split": "ood", "reward": 0.2},
-        {"step": 4, "split": "val"},
+        {"step": 0, "splits": {"val": {"reward": 0.1, "low": 0.05, "high": 0.2}}},
+        {"step": 4, "splits": {"val": {"reward": 0.3, "low": 0.2, "high": 0.4},
+                               "ood": {"reward": 0.2}, "none": {"reward": None}}},
+        {"step": 5, "splits": {"val": {}}},
+        {"splits": {"val": {"reward": 1.0}}},
         {"note": "no step"},
-    ]
+    ]  # fmt: skip
     (run / "validation.jsonl").write_text("".join(json.dumps(one) + "\n" for one in looked))
     members = [
         {**line, "id": f"000001-00{n}-t{n}.0", "group": f"000001-00{n}-t{n}", "task_id": f"t{n}",

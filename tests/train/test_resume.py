@@ -171,6 +171,7 @@ def test_validation_on_held_out_tasks_chooses_the_best_checkpoint(
         assert line["reward"] == line["splits"]["val"]["reward"]
         assert {split["episodes"] for split in line["splits"].values()} == {2}
         assert 0 <= line["splits"]["ood"]["valid"] <= 1
+        assert line["splits"]["ood"]["low"] is None, "one task says nothing of others"
     # trained on the train split only, and validated beside the run
     assert {t["task_id"] for t in lines(out / "trajectories.jsonl")} == {"one", "two"}
     played = lines(out / "validation" / "trajectories.jsonl")

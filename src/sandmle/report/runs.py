@@ -127,10 +127,11 @@ def learning(run: Run) -> list[Series]:
 def _validation(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[Point]]:
     found: dict[str, list[Point]] = defaultdict(list)
     for line in lines:
-        step, reward = line.get("step"), line.get("reward")
-        if _is_number(step) and _is_number(reward):
-            point = Point(float(step), float(reward), *_bounds(line, None))
-            found[str(line.get("split", "validation"))].append(point)
+        step, splits = line.get("step"), line.get("splits")
+        for name, figures in splits.items() if isinstance(splits, dict) else ():
+            reward = figures.get("reward") if isinstance(figures, dict) else None
+            if _is_number(step) and _is_number(reward):
+                found[name].append(Point(float(step), float(reward), *_bounds(figures, None)))
     return found
 
 

@@ -8,10 +8,11 @@ from typing import Any
 from sandmle.config import Config
 from sandmle.errors import UsageError
 from sandmle.files import append_line, to_json
+from sandmle.stats import mean_interval
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.tasks.folder import Task
 from sandmle.train.collect import Collector, Rollout
-from sandmle.train.figures import mean_figures
+from sandmle.train.figures import mean_figures, reward_of
 from sandmle.train.sampling import Engine
 
 
@@ -37,7 +38,10 @@ class Validation:
         return bool(every) and (step % every == 0 or step == config.grpo.steps)
 
     def run(self, step: int, engine: Engine) -> dict[str, Any]:
-        """Validate; `reward` of the line is that of the first split, each split has all figures."""
+        """Validate; `reward` of the line is that of the first split, each split has all figures.
+
+        `low` and `high` bound the reward: 95 %, bootstrap over tasks.
+        """
         started = time.monotonic()
         found: dict[str, Any] = {}
         place = 0
@@ -45,8 +49,12 @@ class Validation:
             rollouts = self._play(list(tasks), engine, step, place)
             place += len(tasks)
             played = [rollout.trajectory for rollout in rollouts]
+            scored = [(r, t.task_id) for t in played if (r := reward_of(t)) is not None]
+            known = mean_interval([reward for reward, _ in scored], [task for _, task in scored])
             found[name] = {
                 **mean_figures(played),
+                "low": known.low,
+                "high": known.high,
                 "episodes": len(played),
                 "tasks": len(tasks),
             }
