@@ -230,7 +230,7 @@ def test_a_folder_that_is_no_model_is_told_before_any_work(config, tmp_path: Pat
     (tmp_path / "empty").mkdir()
     policy = config.policy.model_copy(update={"name": f"hf:{tmp_path / 'empty'}"})
     with pytest.raises(UsageError, match="cannot be loaded"):
-        train_grpo(config.model_copy(update={"policy": policy}))
+        train_grpo(config.model_copy(update={"policy": policy}), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
@@ -358,5 +358,5 @@ def test_what_cannot_be_trained_is_refused(corpus, tmp_path, override: str, mess
         ],
     )
     with pytest.raises(UsageError, match=message):
-        train_grpo(settings)
+        train_grpo(settings, tmp_path / "run")
     assert not (tmp_path / "run").exists()
