@@ -197,7 +197,7 @@ BOXES = Kind(
 TEXTS = Kind("texts", _text_columns, cell_arrays, "a text of at most 2,000 characters")
 
 
-# --- a truth with more in it than the submission, several numbers a row, sets of labels ------------
+# --- a truth with more in it than the submission, several numbers a row, sets of labels ---
 
 
 def grouped_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
