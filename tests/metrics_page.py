@@ -19,12 +19,13 @@ TABLE = files("sandmle.metrics") / "competitions.toml"
 INTRODUCTION = """\
 # Metrics
 
-This page is written by `python tests/metrics_page.py --write`. What a valid file is, and which statuses a
-grade has, is in [grading.md](grading.md).
+This page is written by `python tests/metrics_page.py --write`. What a valid file is, and which
+statuses a grade has, is in [grading.md](grading.md).
 
-Each metric is a function of hidden answers and of a valid submission. A *degenerate* prediction, a constant one
-say, has the finite score that is stated; hidden answers on which a metric is undefined are the task's fault and never
-the agent's (`grader_error`). Parameters are part of a task (`metric.params` in `task.json`).
+Each metric is a function of hidden answers and of a valid submission. A *degenerate* prediction, a
+constant one say, has the finite score that is stated; hidden answers on which a metric is undefined
+are the task's fault and never the agent's (`grader_error`). Parameters are part of a task
+(`metric.params` in `task.json`).
 """
 
 

@@ -460,7 +460,6 @@ MORE = {
     "mcrmsle": sk.root_mean_squared_log_error,
     "mean_log_mae": mean_log_mae,
     "mean_spearman": mean_spearman,
-    "medae": sk.median_absolute_error,
     "mrr": mrr,
     "mse": sk.mean_squared_error,
     "normalised_levenshtein": normalised_levenshtein,

@@ -80,7 +80,6 @@ HAND_WORKED = [
     ("tag_jaccard", (np.array([[1, 0], [0, 0]]), np.array([[0.5, 0.5], [0, 0]])), {}, 0.75),
     ("tag_jaccard", (np.array([[0, 0]]), np.array([[0.5, 0.5]])), {}, 0.0),
     ("mse", (floats(0, 0), floats(3, 4)), {}, 12.5),
-    ("medae", (floats(0, 0, 0), floats(1, -9, 2)), {}, 2.0),
     ("mape", (floats(-2, 4), floats(-1, 5)), {}, 0.375),
     ("rmspe", (floats(-2, 4), floats(-1, 5)), {}, math.sqrt((0.25 + 0.0625) / 2)),
     ("wape", (floats(-2, 4), floats(-1, 5)), {}, 2 / 6),

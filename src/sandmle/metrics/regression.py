@@ -145,21 +145,6 @@ def mse(y_true: Floats, y_pred: Floats) -> float:
 
 
 @metric(
-    "medae",
-    NUMBER,
-    "min",
-    0,
-    float("inf"),
-    formula=r"\mathrm{median}_i\,|\hat y_i - y_i|",
-    degenerate="none",
-    title="median absolute error",
-)
-def medae(y_true: Floats, y_pred: Floats) -> float:
-    """Return the median absolute error, in the target's units."""
-    return float(np.median(np.abs(y_pred - y_true)))
-
-
-@metric(
     "mape",
     NUMBER,
     "min",

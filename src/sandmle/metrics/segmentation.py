@@ -185,16 +185,21 @@ def hausdorff(first: Runs, second: Runs, shape: tuple[int, int]) -> float:
     if not len(first) or not len(second):
         return float(len(first) != len(second))
     masks = [painted(runs, shape) for runs in (first, second)]
-    # all of both lies within this part, and so do the nearest pixels
-    inside = np.ix_(*(np.flatnonzero((masks[0] | masks[1]).any(axis=i)) for i in (1, 0)))
-    rows, columns = (slice(int(at.min()), int(at.max()) + 1) for at in inside)
-    part = [mask[rows, columns] for mask in masks]
+    either = masks[0] | masks[1]
+    rows, columns = (np.flatnonzero(either.any(axis=axis)) for axis in (1, 0))
+    # all pixels of both lie within this part, and so do the nearest ones
+    inside = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    part = [mask[inside] for mask in masks]
     pixel = (1 / shape[0], 1 / shape[1])
-    furthest = [
-        float(np.max(distance_transform_edt(~near, sampling=pixel), where=far, initial=0.0))
-        for near, far in (part, part[::-1])
-    ]
-    return max(furthest) / math.sqrt(2)
+    furthest = 0.0
+    for near, far in (part, part[::-1]):
+        off = np.array(np.nonzero(far & ~near))
+        if off.size:
+            options = {"return_distances": False, "return_indices": True}
+            nearest = distance_transform_edt(~near, sampling=pixel, **options)
+            step = (nearest[:, off[0], off[1]] - off) * np.array(pixel)[:, None]
+            furthest = max(furthest, float(np.max(np.sum(step**2, axis=0))))
+    return math.sqrt(furthest / 2)
 
 
 def painted(runs: Runs, shape: tuple[int, int]) -> NDArray[np.bool_]:

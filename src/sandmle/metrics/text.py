@@ -126,12 +126,11 @@ def edit_distances(
     for all of them at once, with the cheapest run of insertions as a running minimum.
     """
     result = np.zeros(len(truth), dtype=np.int64)
-    number: dict[str, int] = {}
+    number = {symbol: i for i, symbol in enumerate(set().union(*truth, *predicted))}
     pairs: list[tuple[int, list[int], list[int]]] = []
     for i, (text, guess) in enumerate(zip(truth, predicted, strict=True)):
         if text != guess:
-            first, second = ([number.setdefault(s, len(number)) for s in t] for t in (text, guess))
-            pairs.append((i, first, second))
+            pairs.append((i, [number[s] for s in text], [number[s] for s in guess]))
     pairs.sort(key=lambda pair: (len(pair[2]), len(pair[1])))
     while pairs:
         # the last pair has the longest guess
@@ -152,14 +151,15 @@ def chunk_distances(
     other = np.full((n, int(width.max())), -2, dtype=np.int32)
     for i, (text, guess) in enumerate(zip(texts, guesses, strict=True)):
         table[i, : len(text)], other[i, : len(guess)] = text, guess
-    steps = np.arange(other.shape[1] + 1, dtype=np.int32)
-    line = np.tile(steps, (n, 1))  # distances of nothing from the first 0, 1, 2, ... of a guess
-    result: NDArray[np.int32] = line[np.arange(n), width]  # rows whose text is empty are done
+    # distances of the text so far from the first 0, 1, 2, ... of a guess, less 0, 1, 2, ...: so an
+    # insertion costs nothing more, and the running minimum is over all of them
+    line = np.zeros((n, other.shape[1] + 1), dtype=np.int32)
+    result: NDArray[np.int32] = width.astype(np.int32)  # rows whose text is empty are done
     for j in range(table.shape[1]):
-        change = line[:, :-1] + (other != table[:, j : j + 1])
-        line[:, 1:] = np.minimum(change, line[:, 1:] + 1)
-        line[:, 0] = j + 1
-        line = np.minimum.accumulate(line - steps, axis=1) + steps
+        change = line[:, :-1] - (other == table[:, j : j + 1])
+        line += 1
+        np.minimum(line[:, 1:], change, out=line[:, 1:])
+        np.minimum.accumulate(line, axis=1, out=line)
         done = np.flatnonzero(height == j + 1)
-        result[done] = line[done, width[done]]
+        result[done] = line[done, width[done]] + width[done]
     return result
