@@ -195,8 +195,9 @@ def hausdorff(first: Runs, second: Runs, shape: tuple[int, int]) -> float:
     for near, far in (part, part[::-1]):
         off = np.array(np.nonzero(far & ~near))
         if off.size:
-            options = {"return_distances": False, "return_indices": True}
-            nearest = distance_transform_edt(~near, sampling=pixel, **options)
+            nearest = distance_transform_edt(
+                ~near, sampling=pixel, return_distances=False, return_indices=True
+            )
             step = (nearest[:, off[0], off[1]] - off) * np.array(pixel)[:, None]
             furthest = max(furthest, float(np.max(np.sum(step**2, axis=0))))
     return math.sqrt(furthest / 2)
