@@ -223,12 +223,12 @@ def taken_by(
     pairs: tuple[Places, Places, Floats], least: float, n: int, m: int
 ) -> NDArray[np.bool_]:
     """Say which of `n` takers get one of `m` others, in the order of pairs of at least `least`."""
-    hit, taken = np.zeros(n, dtype=bool), np.zeros(m, dtype=bool)
+    got, gone = np.zeros(n, dtype=bool), np.zeros(m, dtype=bool)
     enough = pairs[2] >= least
     for i, j in zip(pairs[0][enough].tolist(), pairs[1][enough].tolist(), strict=True):
-        if not (hit[i] or taken[j]):
-            hit[i] = taken[j] = True
-    return hit
+        if not (got[i] or gone[j]):
+            got[i] = gone[j] = True
+    return got
 
 
 def curve(confidence: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats]:
