@@ -375,6 +375,48 @@ MUTANTS = [
         "total += precision / k",
         f"{LAWS}[map]",
     ),
+    Mutant(
+        "tied probabilities count for the top k",
+        "metrics/probabilities.py",
+        "np.sum(y_pred >= own, axis=1) <= k",
+        "np.sum(y_pred > own, axis=1) < k",
+        "metrics/test_hand_worked.py::test_hand_worked",
+    ),
+    Mutant(
+        "a box of a class finds the boxes of all classes",
+        "metrics/detection.py",
+        "boxes[kind == c, 0], hit[kind == c])\n            at",
+        "boxes[:, 0], hit)\n            at",
+        "metrics/test_parity.py::test_parity[coco_map]",
+    ),
+    Mutant(
+        "a box that VOC gives no second choice has one",
+        "metrics/detection.py",
+        "(box[first], mate[first], overlaps[first])",
+        "(box, mate, overlaps)",
+        "metrics/test_parity.py::test_parity[voc_map]",
+    ),
+    Mutant(
+        "rows that do not count are scored",
+        "metrics/kinds.py",
+        "return y_true[scored], y_pred[scored]",
+        "return y_true, y_pred",
+        "metrics/test_hand_worked.py::test_rows_that_do_not_count_may_be_anything",
+    ),
+    Mutant(
+        "edit distances end where the longest text of a chunk does",
+        "metrics/text.py",
+        "result[done] = line[done, width[done]]",
+        "result = line[np.arange(n), width]",
+        "metrics/test_hand_worked.py::test_edit_distances_of_any_length_are_rapidfuzzs",
+    ),
+    Mutant(
+        "labels that an order lacks are in their right place",
+        "metrics/ranking.py",
+        "*sorted(absent, reverse=True)",
+        "*sorted(absent)",
+        "metrics/test_parity.py::test_parity[order_tau]",
+    ),
     # --- rewards
     Mutant(
         "milestones do not add up",

@@ -7,12 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import metrics_page
 import mutants
 import pytest
 import typer
 
 from sandmle.cli.app import app
 from sandmle.factory.gate import THRESHOLDS
+from sandmle.metrics.registry import METRICS
 from sandmle.rewards import PRESETS
 from sandmle.tasks.corpus import Corpus
 
@@ -77,6 +79,13 @@ def test_the_page_of_seeded_faults_is_current() -> None:
     for mutant in mutants.MUTANTS:
         path = ROOT / "src" / "sandmle" / mutant.module
         assert path.read_text().count(mutant.old) == 1, mutant.fault
+
+
+def test_the_page_of_metrics_is_current() -> None:
+    assert metrics_page.PAGE.read_text() == metrics_page.page()
+    counted = f"{len(METRICS.names())} metrics"
+    for page in (ROOT / "README.md", ROOT / "CHANGELOG.md"):
+        assert counted in page.read_text()
 
 
 def test_the_table_of_rewards_is_the_code() -> None:

@@ -86,6 +86,23 @@ SORTS = {
         "id,cat,dog,owl\n007,0.7,0.2,0.1\n010,0.1,0.8,0.1\na-3,0,0,1\nb 4,0.4,0.3,0.3\n",
         ("cat", "dog", "owl"),
     ),
+    "table": Sort(
+        "mcrmse",
+        "id,cat,dog,owl\n007,1.5,1,0\n010,2,-1,0\na-3,-3,0,1\nb 4,4e2,0,0\n",
+        "id,cat,dog,owl\n007,0.7,0.9,0.1\n010,0.1,-8,0.1\na-3,0,1,1\nb 4,9,0.3,0.3\n",
+        ("cat", "dog", "owl"),
+    ),
+    "places": Sort(
+        "haversine",
+        "id,cat,dog,group\n007,1.5,1,x\n010,2,-1,x\na-3,-3,0,y\nb 4,90,-180,y\n",
+        "id,cat,dog\n007,0.7,0.9\n010,0.1,-8\na-3,0,1\nb 4,9,0.3\n",
+        ("cat", "dog"),
+    ),
+    "sets": Sort(
+        "set_f1_micro",
+        "id,label\n007,late red\n010,\na-3,NA\nb 4,door\n",
+        "id,label\n007,red  late\n010,door\na-3,\nb 4,red\n",
+    ),
 }
 
 
@@ -290,6 +307,7 @@ SPECIAL: dict[str, dict[str, Fault]] = {
     },
 }
 
+SPECIAL["places"] = {"beyond_the_pole": cell("90.1"), "below_the_pole": cell("-91")}
 SPECIAL["shares"] = SPECIAL["probabilities"]
 SPECIAL["columns"] = {
     name: SPECIAL["probabilities"][name] for name in ("negative", "above_one", "one_label_column")
@@ -301,8 +319,9 @@ VALUES = {
     "masks": MASKS,
     "boxes": BOXES,
     "texts": TEXTS,
+    "sets": TEXTS,
     **dict.fromkeys(("number", "nonnegative", "probability", "probabilities"), NUMBERS),
-    **dict.fromkeys(("columns", "shares"), NUMBERS),
+    **dict.fromkeys(("columns", "shares", "table", "places"), NUMBERS),
 }
 
 

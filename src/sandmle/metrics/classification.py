@@ -130,6 +130,95 @@ def quadratic_kappa(y_true: Labels, y_pred: Labels, classes: Sequence[str]) -> f
 
 
 @metric(
+    "weighted_f1",
+    LABEL,
+    "max",
+    0,
+    1,
+    formula=r"\sum_c \frac{n_c}{n} \frac{2\,tp_c}{2\,tp_c + fp_c + fn_c}",
+    degenerate="a class that is never predicted contributes 0",
+    title="F1 weighted by class size",
+)
+def weighted_f1(y_true: Labels, y_pred: Labels, classes: Sequence[str]) -> float:
+    """Return the mean F1 over the classes, each weighted by its share of the hidden rows."""
+    from sklearn.metrics import f1_score
+
+    options = {"labels": list(classes), "average": "weighted", "zero_division": 0}
+    return float(f1_score(y_true.astype(str), y_pred.astype(str), **options))
+
+
+@metric(
+    "f1",
+    LABEL,
+    "max",
+    0,
+    1,
+    formula=r"\frac{2\,tp}{2\,tp + fp + fn}",
+    degenerate="never predicting the last class scores 0",
+    title="F1 of the last class",
+)
+def f1(y_true: Labels, y_pred: Labels, classes: Sequence[str]) -> float:
+    """Return the F1 of the last class of the schema, the positive one; it must occur."""
+    require_classes(y_true, classes[-1:])
+    positive, found = y_true == classes[-1], y_pred == classes[-1]
+    return float(2 * np.sum(positive & found) / (np.sum(positive) + np.sum(found)))
+
+
+@metric(
+    "fbeta",
+    LABEL,
+    "max",
+    0,
+    1,
+    formula=r"\frac{1}{k}\sum_c "
+    r"\frac{(1+\beta^2)\,tp_c}{(1+\beta^2)\,tp_c + fp_c + \beta^2 fn_c}",
+    degenerate="a class that is never predicted contributes 0",
+    title="macro-averaged F-beta",
+    beta=2.0,
+)
+def fbeta(y_true: Labels, y_pred: Labels, classes: Sequence[str], beta: float = 2.0) -> float:
+    """Return the mean F-beta over the classes, each of which must occur; beta above 0."""
+    from sklearn.metrics import fbeta_score
+
+    require_classes(y_true, classes)
+    options = {"labels": list(classes), "average": "macro", "zero_division": 0, "beta": beta}
+    return float(fbeta_score(y_true.astype(str), y_pred.astype(str), **options))
+
+
+@metric(
+    "error_rate",
+    LABEL,
+    "min",
+    0,
+    1,
+    formula=r"\frac{1}{n}\sum_i [\hat y_i \ne y_i]",
+    degenerate="a constant prediction scores the share of all other classes",
+    title="top-1 error",
+)
+def error_rate(y_true: Labels, y_pred: Labels, classes: Sequence[str]) -> float:
+    """Return the share of rows predicted wrong."""
+    return float(np.mean(y_true != y_pred))
+
+
+@metric(
+    "kappa",
+    LABEL,
+    "max",
+    -1,
+    1,
+    formula=r"\frac{p_o - p_e}{1 - p_e}",
+    degenerate="a constant prediction scores 0",
+    title="Cohen's kappa",
+)
+def kappa(y_true: Labels, y_pred: Labels, classes: Sequence[str]) -> float:
+    """Return Cohen's kappa: agreement beyond what the shares of the classes give by chance."""
+    from sklearn.metrics import cohen_kappa_score
+
+    require_spread(y_true)
+    return float(cohen_kappa_score(y_true.astype(str), y_pred.astype(str)))
+
+
+@metric(
     "log_loss",
     PROBABILITY,
     "min",

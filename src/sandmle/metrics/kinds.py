@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sandmle.errors import GradingError
+from sandmle.errors import GradingError, UsageError
 from sandmle.types import Column
 
 Values = Mapping[str, NDArray[Any]]
@@ -195,3 +195,152 @@ BOXES = Kind(
     "pixels, all separated by blanks; empty for none",
 )
 TEXTS = Kind("texts", _text_columns, cell_arrays, "a text of at most 2,000 characters")
+
+
+# --- a truth with more in it than the submission, several numbers a row, sets of labels ---
+
+
+def grouped_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return y_true (n,), y_pred (n,) as float64, and the group of each row (n,) as str."""
+    return *number_arrays(truth, predicted, schema), truth["group"].astype(str)
+
+
+def part_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return y_true and y_pred (m,) as float64 of the m rows whose `scored` is 1."""
+    unknown = set(truth["scored"]) - {"0", "1"}
+    if unknown:
+        raise GradingError(f"the hidden column 'scored' must be 0 or 1, not {min(unknown)!r}")
+    scored = truth["scored"] == "1"
+    if not scored.any():
+        raise GradingError("no hidden row is scored")
+    y_true, y_pred = number_arrays(truth, predicted, schema)
+    return y_true[scored], y_pred[scored]
+
+
+def identity_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return y_true (n,), scores (n,), and who each row speaks of: a boolean (n, m) for m names."""
+    named = [set(cell.split()) for cell in truth["identities"]]
+    names = sorted(set().union(*named))
+    member = np.array([[name in row for name in names] for row in named], dtype=bool)
+    return *binary_arrays(truth, predicted, schema), member.reshape(len(named), len(names))
+
+
+def table_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return true and predicted numbers (n, k) as float64, in schema order."""
+    names = [column["name"] for column in schema["columns"]]
+    return tuple(np.column_stack([side[name] for name in names]) for side in (truth, predicted))
+
+
+def place_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return true and predicted places (n, 2) in degrees, and the group of each row as str."""
+    return *table_arrays(truth, predicted, schema), truth["group"].astype(str)
+
+
+def class_cell_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return two lists of what the cells hold, and the class of each row (n,) as str."""
+    return *cell_arrays(truth, predicted, schema), truth["class"].astype(str)
+
+
+def shaped_mask_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return two lists of runs of pixels, and the shape (height, width) of the pictures."""
+    return *cell_arrays(truth, predicted, schema), tuple(schema["columns"][0]["shape"])
+
+
+def set_arrays(truth: Values, predicted: Values, schema: Schema) -> Arrays:
+    """Return the labels of each row, as a set of str: a list of the true and of the predicted."""
+    sides = cell_arrays(truth, predicted, schema)
+    return tuple([frozenset(cell.split()) for cell in side] for side in sides)
+
+
+def _table_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    return tuple(Column(name=name, kind="number") for name in classes)
+
+
+def _nonnegative_table_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    return tuple(Column(name=name, kind="number", minimum=0) for name in classes)
+
+
+def _two(classes: Sequence[str], what: str) -> Sequence[str]:
+    if len(classes) != 2:
+        raise UsageError(f"there must be two columns, {what}; {len(classes)} are named")
+    return classes
+
+
+def _uncertain_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    value, spread = _two(classes, "the value and its standard deviation")
+    return (
+        Column(name=value, kind="number"),
+        Column(name=spread, kind="number", minimum=0),
+    )
+
+
+def _angle_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    return _table_columns(target, _two(classes, "azimuth and zenith"))
+
+
+def _place_columns(target: str, classes: Sequence[str]) -> tuple[Column, ...]:
+    latitude, longitude = _two(classes, "latitude and longitude")
+    return (
+        Column(name=latitude, kind="number", minimum=-90, maximum=90),
+        Column(name=longitude, kind="number", minimum=-180, maximum=180),
+    )
+
+
+GROUPED = Kind("grouped", _number_columns, grouped_arrays, "a number", extra_truth="group")
+PART = Kind(
+    "part",
+    _number_columns,
+    part_arrays,
+    "a number; some rows do not count, and nobody says which",
+    extra_truth="scored",
+)
+IDENTITIES = Kind(
+    "identities",
+    _probability_column,
+    identity_arrays,
+    "the probability of class 1, from 0 to 1",
+    extra_truth="identities",
+)
+TABLE = Kind("table", _table_columns, table_arrays, "a number", several=True)
+NONNEGATIVE_TABLE = Kind(
+    "nonnegative_table",
+    _nonnegative_table_columns,
+    table_arrays,
+    "a number, not negative",
+    several=True,
+)
+UNCERTAIN = Kind(
+    "uncertain",
+    _uncertain_columns,
+    table_arrays,
+    "a number: the first column is the value, the second its standard deviation, not negative",
+    several=True,
+)
+ANGLES = Kind(
+    "angles",
+    _angle_columns,
+    table_arrays,
+    "an angle in radians: the first column is the azimuth, the second the zenith",
+    several=True,
+)
+PLACES = Kind(
+    "places",
+    _place_columns,
+    place_arrays,
+    "degrees: the first column is the latitude (-90 to 90), the second the longitude (-180 to 180)",
+    extra_truth="group",
+    several=True,
+)
+SHAPED_MASKS = Kind("shaped_masks", _mask_columns, shaped_mask_arrays, MASKS.describe)
+CLASS_MASKS = Kind(
+    "class_masks", _mask_columns, class_cell_arrays, MASKS.describe, extra_truth="class"
+)
+CLASS_BOXES = Kind(
+    "class_boxes", _box_columns, class_cell_arrays, BOXES.describe, extra_truth="class"
+)
+SETS = Kind(
+    "sets",
+    _text_columns,
+    set_arrays,
+    "labels in any order, separated by blanks, at most 2,000 characters; empty for none",
+)

@@ -1,5 +1,6 @@
 """Metrics of rankings: scores within queries, and lists of labels."""
 
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from typing import Any
 
@@ -82,3 +83,97 @@ def mean_average_precision(
                 precision += hits / place
         total += precision / min(k, len(wanted))
     return total / len(relevant)
+
+
+@metric(
+    "mrr",
+    LISTS,
+    "max",
+    0,
+    1,
+    formula=r"\frac{1}{n}\sum_i \frac{1}{\min\{r \le k : l_{i,r} \in R_i\}}",
+    degenerate="a list without a relevant label contributes 0",
+    title="mean reciprocal rank at k",
+    k=10,
+)
+def mrr(
+    relevant: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], k: int = 10
+) -> float:
+    """Return the mean of one over the place of the first relevant label among the first k."""
+    total = 0.0
+    for wanted, guesses in zip(relevant, predicted, strict=True):
+        hits = (place for place, guess in enumerate(guesses[:k], start=1) if guess in wanted)
+        total += 1 / next(hits, float("inf"))
+    return total / len(relevant)
+
+
+@metric(
+    "recall_at_k",
+    LISTS,
+    "max",
+    0,
+    1,
+    formula=r"\frac{1}{n}\sum_i \frac{|\{l_{i,1}, \ldots, l_{i,k}\} \cap R_i|}{\min(k, |R_i|)}",
+    degenerate="a list without a relevant label contributes 0",
+    title="recall at k",
+    k=10,
+)
+def recall_at_k(
+    relevant: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], k: int = 10
+) -> float:
+    """Return the mean share of relevant labels among the first k, of as many as k can hold."""
+    total = 0.0
+    for wanted, guesses in zip(relevant, predicted, strict=True):
+        total += len(set(guesses[:k]) & set(wanted)) / min(k, len(wanted))
+    return total / len(relevant)
+
+
+@metric(
+    "hit_rate",
+    LISTS,
+    "max",
+    0,
+    1,
+    formula=r"\frac{1}{n}\sum_i \left[\{l_{i,1}, \ldots, l_{i,k}\} \cap R_i \ne \emptyset\right]",
+    degenerate="a list without a relevant label contributes 0",
+    title="hit rate at k",
+    k=10,
+)
+def hit_rate(
+    relevant: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], k: int = 10
+) -> float:
+    """Return the share of rows with a relevant label among the first k."""
+    pairs = zip(relevant, predicted, strict=True)
+    return sum(not set(wanted).isdisjoint(guesses[:k]) for wanted, guesses in pairs) / len(relevant)
+
+
+@metric(
+    "order_tau",
+    LISTS,
+    "max",
+    -1,
+    1,
+    formula=r"1 - 4 \frac{\sum_i \mathrm{inversions}_i}{\sum_i n_i (n_i - 1)}",
+    degenerate="labels that a list lacks follow in reverse, the worst order; unknown ones count "
+    "nothing",
+    title="Kendall tau of orders",
+    source="AI4Code (Kaggle 2022)",
+)
+def order_tau(true: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> float:
+    """Return Kendall's tau of the orders of all rows, their pairs of labels pooled.
+
+    Each row has its labels in the true order; some row must have two.
+    """
+    inversions, pairs = 0, 0
+    for labels, guesses in zip(true, predicted, strict=True):
+        place = {label: i for i, label in enumerate(labels)}
+        given = [place[label] for label in guesses if label in place]
+        absent = set(place.values()).difference(given)
+        before: list[int] = []
+        for at in [*given, *sorted(absent, reverse=True)]:
+            inversions += len(before) - bisect_left(before, at)
+            insort(before, at)
+        pairs += len(labels) * (len(labels) - 1)
+    if not pairs:
+        raise GradingError("no hidden row has two labels to put in order")
+    return 1 - 4 * inversions / pairs

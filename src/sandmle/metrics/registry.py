@@ -32,6 +32,7 @@ class Metric:
     formula: str
     degenerate: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    source: str = ""
 
     @property
     def best(self) -> float:
@@ -88,8 +89,12 @@ METRICS: Registry[Metric] = Registry(
     "metric",
     builtins=(
         "sandmle.metrics.classification",
+        "sandmle.metrics.probabilities",
+        "sandmle.metrics.tags",
         "sandmle.metrics.regression",
+        "sandmle.metrics.vectors",
         "sandmle.metrics.ranking",
+        "sandmle.metrics.sets",
         "sandmle.metrics.segmentation",
         "sandmle.metrics.detection",
         "sandmle.metrics.text",
@@ -107,6 +112,7 @@ def metric(
     formula: str,
     degenerate: str,
     title: str | None = None,
+    source: str = "",
     **params: Any,
 ) -> Callable[[MetricFunction], MetricFunction]:
     """Register the decorated function as a metric; keyword arguments left over are its parameters.
@@ -129,6 +135,7 @@ def metric(
                 formula=formula,
                 degenerate=degenerate,
                 params=params,
+                source=source,
             ),
         )
         return function
