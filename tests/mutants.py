@@ -514,7 +514,7 @@ MUTANTS = [
     Mutant(
         "no system call is refused",
         "sandbox/inside/program.py",
-        'seccomp.install(config["filters"][request["network"]])',
+        'return seccomp.install(*config["filters"][request["network"]])',
         "pass",
         f"{ATTACK}[no-filter]",
     ),

@@ -31,7 +31,7 @@ def permuted(columns: dict[str, list[str]], order: np.ndarray) -> dict[str, list
 
 
 @every_metric
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(seed=seeds, n=sizes)
 def test_laws(name: str, seed: int, n: int) -> None:
     metric = METRICS.get(name)

@@ -309,7 +309,8 @@ def test_a_foreign_evaluator_is_not_judged(small: Task) -> None:
 def test_behaviour_checks_hold_for_every_metric(name: str, tmp_path: Path) -> None:
     metric = METRICS.get(name)
     case = make_case(metric, 1, 12)
-    levels = (0.2, 0.4, 0.6, 0.8) if metric.direction == "max" else (-4, -3, -2, -1)
+    best = metric.best if metric.direction == "max" else 0.0
+    levels = tuple(best - far for far in (0.8, 0.6, 0.4, 0.2))
     task = build_task(tmp_path, csv_text(case.answers), name, schema=case.schema, levels=levels)
     verdicts = {check.name: check.passed for check in check_task(task)}
     for check in ("perfect_is_best", "row_order_means_nothing", "ids_mean_something"):
