@@ -570,8 +570,8 @@ MUTANTS = [
     Mutant(
         "the worker forgets the time",
         "sandbox/inside/worker.py",
-        'max(0.0, started + request["wall_s"] - time.monotonic()) * 1000',
-        "1e9",
+        "if time.monotonic() >= deadline:",
+        "if False:",
         "sandbox/test_sandboxes.py::test_the_clock_is_ours",
     ),
     Mutant(
