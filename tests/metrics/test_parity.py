@@ -263,8 +263,18 @@ def test_every_metric_has_a_second_implementation() -> None:
 
 @pytest.mark.parametrize("name", SECOND)
 def test_parity(name: str) -> None:
+    compare(name, range(SLOW.get(name, CASES)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_parity_on_as_many_cases_as_elsewhere(name: str) -> None:
+    compare(name, range(SLOW[name], CASES))
+
+
+def compare(name: str, seeds: range) -> None:
     metric = METRICS.get(name)
-    for seed in range(SLOW.get(name, CASES)):
+    for seed in seeds:
         case = make_case(metric, seed, 8 + seed % 9)
         schema = case.schema.model_dump()
         answers = read_answers(
