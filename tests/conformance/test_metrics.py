@@ -31,9 +31,21 @@ def permuted(columns: dict[str, list[str]], order: np.ndarray) -> dict[str, list
 
 
 @every_metric
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(seed=seeds, n=sizes)
 def test_laws(name: str, seed: int, n: int) -> None:
+    check_laws(name, seed, n)
+
+
+@pytest.mark.slow
+@every_metric
+@settings(max_examples=30)
+@given(seed=seeds, n=sizes)
+def test_laws_on_many_more_cases(name: str, seed: int, n: int) -> None:
+    check_laws(name, seed, n)
+
+
+def check_laws(name: str, seed: int, n: int) -> None:
     metric = METRICS.get(name)
     case = make_case(metric, seed, n)
     grader = grader_for(metric, case)
