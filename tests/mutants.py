@@ -672,14 +672,14 @@ MUTANTS = [
         "env/tokens.py",
         "self._append(ids, 0, [None] * len(ids))",
         "self._append(ids, 1, [None] * len(ids))",
-        "env/test_tokens.py::test_three_turns_by_hand",
+        "env/test_tokens.py::test_fr39_three_turns_by_hand",
     ),
     Mutant(
         "a cut leaves the mask longer than the ids",
         "env/tokens.py",
         "        del self.mask[length:]\n",
         "",
-        "env/test_tokens.py::test_lists_have_one_length_and_the_mask_counts_what_was_sampled",
+        "env/test_tokens.py::test_fr40_lists_have_one_length_and_the_mask_counts_what_was_sampled",
     ),
     Mutant(
         "a timeout is trained on",

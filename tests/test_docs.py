@@ -79,6 +79,8 @@ def test_the_page_of_seeded_faults_is_current() -> None:
     for mutant in mutants.MUTANTS:
         path = ROOT / "src" / "sandmle" / mutant.module
         assert path.read_text().count(mutant.old) == 1, mutant.fault
+        file, _, name = mutant.test.partition("::")
+        assert f"def {name.partition('[')[0]}" in (ROOT / "tests" / file).read_text(), mutant.fault
 
 
 def test_the_page_of_metrics_is_current() -> None:
