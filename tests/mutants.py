@@ -470,7 +470,7 @@ MUTANTS = [
     ),
     Mutant(
         "replies of an earlier segment are trained again",
-        "export/messages.py",
+        "rollout/conversations.py",
         "if turn.index >= first:",
         "if turn.index >= 0:",
         "export/test_messages.py::test_segments_are_what_the_policy_saw",

@@ -141,7 +141,8 @@ class GRPOSection(Record):
 
     `loss`, `scale_rewards` and `beta` are TRL's. `micro_batch` is how many trajectories go through
     the model at once (default: a group). `precision` of the computation, not of the weights, which
-    are float32: `auto` is bfloat16 on CUDA. `threads` is torch's number on a CPU.
+    are float32: `auto` is bfloat16 where the hardware has it (`sandmle.train.precision`). `threads`
+    is torch's number on a CPU.
     `warmup_steps`, `save_every` and the schedule count steps, not passes. `keep` checkpoints stay,
     and the best one beside them.
     """
@@ -198,6 +199,37 @@ def timeout_limit(rule: str) -> float | None:
     return float(found[1])
 
 
+class SFTSection(Record):
+    """Supervised fine-tuning on the replies of recorded episodes.
+
+    `batch` conversations make an update, `micro_batch` of them go through the model at once.
+    Conversations longer than `max_tokens` are left out. `only_valid` keeps episodes that ended with
+    a valid submission, `min_reward` those that earned at least that, `best_of_group` only the best
+    one of each group. The schedule is a cosine to zero after `warmup_steps`; `threads` and
+    `precision` are as in `[grpo]`.
+    """
+
+    epochs: int = Field(default=3, ge=1)
+    batch: int = Field(default=16, ge=1)
+    micro_batch: int | None = Field(default=None, ge=1)
+    max_tokens: int = Field(default=32768, ge=1)
+    only_valid: bool = False
+    min_reward: float | None = None
+    best_of_group: bool = False
+
+    learning_rate: float = Field(default=1e-5, gt=0)
+    warmup_steps: int = Field(default=10, ge=0)
+    adam_betas: tuple[float, float] = (0.9, 0.999)
+    weight_decay: float = Field(default=0.0, ge=0)
+    max_grad_norm: float = Field(default=1.0, gt=0)
+
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    gradient_checkpointing: bool = False
+    threads: int | None = Field(default=None, ge=1)
+    save_every: int = Field(default=100, ge=1)
+    report_to: Literal["none", "tensorboard", "trackio", "wandb"] = "none"
+
+
 class EvalSection(Record):
     """Validation while training, on tasks that are not trained on.
 
@@ -224,6 +256,7 @@ class Config(Record):
     policy: PolicySection = PolicySection()
     sandbox: SandboxSection = SandboxSection()
     grpo: GRPOSection = GRPOSection()
+    sft: SFTSection = SFTSection()
     eval: EvalSection = EvalSection()
 
 

@@ -186,10 +186,11 @@ class MLEEnv:
             "card": task.card,
             "description": task.description.strip(),
             "preview": self.workbench.preview(),
-            "header": self.workbench.header(),
         }
         names = (self._dialect.system, "task.md.j2")
         if config.prompt == "compact":
+            facts["header"], facts["row"] = self.workbench.head()
+            facts["others"] = self.workbench.other_tables()
             names = ("compact_system.md.j2", "compact_task.md.j2")
         facts["rules"] = render("sandmle.env", "prompts/rules.md.j2", **facts)
         system, user = (render("sandmle.env", f"prompts/{name}", **facts) for name in names)

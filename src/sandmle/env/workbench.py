@@ -33,7 +33,9 @@ from sandmle.types import (
 )
 
 SUBMISSION = "submission.csv"
-_HEADER = 240  # characters of a header that a compact prompt has
+# what a compact prompt has of the data: characters of a header and of a row, names of other tables
+_HEADER, _ROW, _OTHERS = 240, 120, 3
+_USUAL = ("train.csv", "test.csv", "sample_submission.csv")
 
 
 class Snapshot(NamedTuple):
@@ -94,13 +96,19 @@ class Workbench:
         """Describe the task's public files."""
         return _preview(self.task.public, self.task.content_hash)
 
-    def header(self) -> str:
-        """Return the header of the training table, cut; empty if there is no such table."""
+    def head(self) -> tuple[str, str]:
+        """Return header and first line of the training table, cut; empty if there is no table."""
         path = self.task.public / "train.csv"
         if not path.is_file():
-            return ""
+            return "", ""
         with path.open(encoding="utf-8", errors="replace") as stream:
-            return cut(neutralise(stream.readline(10_000)), _HEADER)
+            header, row = stream.readline(10_000), stream.readline(10_000)
+        return cut(neutralise(header), _HEADER), cut(neutralise(row), _ROW)
+
+    def other_tables(self) -> list[str]:
+        """Return the names of the tables beside those that every task has, the first few."""
+        names = sorted(path.name for path in self.task.public.glob("*.csv"))
+        return [neutralise(name) for name in names if name not in _USUAL][:_OTHERS]
 
     def run_code(self, code: str) -> ExecResult:
         """Run a program, then capture and grade what it left as its submission."""

@@ -141,6 +141,7 @@ def _essence(config: dict[str, Any]) -> dict[str, Any]:
     policy = {key: config["policy"][key] for key in ("name", "temperature", "turn_tokens")}
     return {
         **config, "corpus": corpus, "sandbox": sandbox, "policy": policy, "concurrency": None,
+        "sft": None,
     }  # fmt: skip
 
 

@@ -33,7 +33,12 @@ class PolicyFactory(Protocol):
 
 POLICIES: Registry[PolicyFactory] = Registry(
     "policy",
-    builtins=("sandmle.rollout.scripts", "sandmle.rollout.served", "sandmle.rollout.local"),
+    builtins=(
+        "sandmle.rollout.scripts",
+        "sandmle.rollout.experts",
+        "sandmle.rollout.served",
+        "sandmle.rollout.local",
+    ),
     group="sandmle.policies",
 )
 

@@ -85,10 +85,15 @@ class Checkpoints:
 
 
 def weights_folder(path: Path) -> Path:
-    """Return the folder of weights that a path names; `checkpoints/best` names one by its content.
+    """Return the folder of weights that a path names.
 
-    Raises `UsageError` if there is none.
+    A run folder stands for its best checkpoint, or the last one if none was validated, and
+    `RUN/checkpoints/best` names one by its content. Raises `UsageError` if there is none.
     """
+    checkpoints = Checkpoints(path)
+    if checkpoints.root.is_dir() and (steps := checkpoints.steps()):
+        best = checkpoints.root / BEST
+        path = best if best.is_file() else checkpoints.path(steps[-1])
     if path.name == BEST and path.is_file():
         path = path.parent / path.read_text(encoding="utf-8").strip()
     if not (path / "config.json").is_file():

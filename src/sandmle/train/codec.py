@@ -35,6 +35,15 @@ class Codec:
         ids = chat_ids(self._tokenizer, [*_DIALOGUE, Message("user", text)])
         return ids[len(self._head(_DIALOGUE)) :]
 
+    def reply(self, text: str) -> list[int]:
+        """Return the ids of a reply with the token that ends it, as a policy would sample them.
+
+        A tag that the prompt has opened already is not opened twice.
+        """
+        if self.think_opened:
+            text = text.removeprefix("<think>")
+        return [*self._tokenizer.encode(text, add_special_tokens=False), self.end_id]
+
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of sampled ids, without the end-of-turn token."""
         ids = list(ids[:-1]) if ids and ids[-1] == self.end_id else list(ids)

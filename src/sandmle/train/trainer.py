@@ -17,6 +17,8 @@ from sandmle.files import append_line, to_json
 from sandmle.train.checkpoints import Checkpoints
 from sandmle.train.collect import Clock, Interrupted
 from sandmle.train.figures import phases
+from sandmle.train.precision import in_bfloat16
+from sandmle.train.saving import Saving
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -42,7 +44,7 @@ _COMPLETION = (
 )
 
 
-class EpisodeTrainer(GRPOTrainer):  # type: ignore[misc]
+class EpisodeTrainer(Saving, GRPOTrainer):  # type: ignore[misc]
     """The trainer of one run: `state.global_step` counts updates, `step` batches of episodes.
 
     `flat` says of each row of the last batch whether its group teaches nothing; its advantages are
@@ -63,27 +65,10 @@ class EpisodeTrainer(GRPOTrainer):  # type: ignore[misc]
         """Return how many batches of episodes were trained on."""
         return int(self.state.global_step) // int(self.args.num_iterations)
 
-    def save_now(self) -> None:
-        """Write a checkpoint unless there is one of this step, or nothing was trained."""
-        if self.step and self.step not in self.checkpoints.steps():
-            self._save_checkpoint(self.model, None)
-
-    def create_model_card(self, *_: Any, **__: Any) -> None:
-        """Write none: the run folder says what the model is."""
-
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Give the loggers our figures too."""
         numbers = {k: v for k, v in self.figures.items() if isinstance(v, (int, float))}
         super().log({**numbers, **logs} if "loss" in logs else logs, start_time)
-
-    def _get_output_dir(self, trial: Any) -> str:
-        return str(self.checkpoints.draft)
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        self.checkpoints.clear_draft()
-        super()._save_checkpoint(model, trial)
-        written = self.checkpoints.draft / f"checkpoint-{self.state.global_step}"
-        self.checkpoints.adopt(written, self.step)
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
         started = time.perf_counter()
@@ -242,7 +227,7 @@ def arguments(config: Config, out: Path, on_cpu: bool) -> Any:
         weight_decay=grpo.weight_decay,
         max_grad_norm=grpo.max_grad_norm,
         use_cpu=on_cpu,
-        bf16=grpo.precision == "bfloat16" or (grpo.precision == "auto" and not on_cpu),
+        bf16=in_bfloat16(grpo.precision, on_cpu),
         activation_checkpointing=grpo.gradient_checkpointing,
         report_to=grpo.report_to,
         save_strategy="no",  # `Steps` says when
