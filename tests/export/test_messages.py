@@ -11,8 +11,8 @@ from sandmle.env.react import MLEEnv
 from sandmle.env.workbench import Workbench
 from sandmle.errors import TaskError, UsageError
 from sandmle.export.messages import export_messages
-from sandmle.rollout.conversations import segments
 from sandmle.llm.base import estimate_tokens
+from sandmle.rollout.conversations import segments
 from sandmle.rollout.runner import run_rollout
 from sandmle.sandbox.base import Sandbox
 

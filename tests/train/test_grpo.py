@@ -12,7 +12,7 @@ import torch
 
 from sandmle.config import load_config
 from sandmle.errors import UsageError
-from sandmle.train.checkpoints import weights_folder
+from sandmle.llm.weights import weights_folder
 from sandmle.train.figures import flat_groups
 from sandmle.train.grpo import make_trainer, task_order, to_batch, train_grpo
 from sandmle.train.sampling import InBatches

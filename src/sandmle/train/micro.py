@@ -14,7 +14,7 @@ from sandmle.llm.pretrained import require_extra
 from sandmle.train.examples import Example, read_examples
 from sandmle.train.tiny import small_model, tiny_tokenizer
 
-HIDDEN, LAYERS, MLP, VOCABULARY = 192, 4, 576, 1536
+HIDDEN, LAYERS, MLP, VOCABULARY = 128, 4, 384, 1536
 
 
 def micro_init(sources: Sequence[Path], out: Path, seed: int = 0) -> dict[str, Any]:
