@@ -104,7 +104,7 @@ def test_fr46_the_mask_of_the_trainer_is_the_ledgers(collector, corpus, tokenize
 
 
 def test_fr47_advantages_are_those_of_each_task_alone_worked_by_hand(
-    collector, corpus, tokenizer
+    collector, corpus, tokenizer, capfd
 ) -> None:
     """Rewards .1, .1, 1 of one task with a member timed out, and 1, 1, 1, .1 of the other."""
     names = ["nop", "nop", "good", "slow", "good", "good", "good", "nop"]
@@ -112,6 +112,8 @@ def test_fr47_advantages_are_those_of_each_task_alone_worked_by_hand(
     played = collector.folder.trajectories()
     assert [t.reward.total for t in played] == [0.1, 0.1, 1.0, 1.0, 1.0, 1.0, 1.0, 0.1]
     assert len({t.task_id for t in played[:4]}) == len({t.task_id for t in played[4:]}) == 1
+    shown = capfd.readouterr()
+    assert "submission.csv" not in shown.out + shown.err, "what an agent wrote is on the terminal"
     first, second = 0.9 / math.sqrt(3) + 1e-4, 0.45 + 1e-4  # the spreads, and TRL's constant
     by_hand = [-0.3 / first, -0.3 / first, 0.6 / first, 0.0]
     by_hand += [0.225 / second] * 3 + [-0.675 / second]

@@ -47,13 +47,13 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return data, folder / "base"
 
 
-def config_of(base: Path, *more: str) -> Config:
+def config_of(base: Path, *more: str, epochs: int = 2) -> Config:
     return load_config(
         None,
         [
             f"policy.name='hf:{base}'",
             "sft.batch=4",
-            "sft.epochs=2",
+            f"sft.epochs={epochs}",
             "sft.learning_rate=3e-3",
             "sft.threads=1",
             "sft.save_every=3",
@@ -65,7 +65,7 @@ def config_of(base: Path, *more: str) -> Config:
 
 def test_it_learns_the_replies_and_nothing_else(prepared, tmp_path: Path) -> None:
     data, base = prepared
-    facts = train_sft(config_of(base, "sft.epochs=6"), [data], tmp_path / "run")
+    facts = train_sft(config_of(base, epochs=6), [data], tmp_path / "run")
     tokenizer, before = load_pretrained(str(base), "float32")
     _, after = load_pretrained(str(weights_folder(tmp_path / "run")), "float32")
     codec = Codec(tokenizer)
@@ -94,14 +94,14 @@ def test_it_learns_the_replies_and_nothing_else(prepared, tmp_path: Path) -> Non
 def test_a_finished_run_is_left_alone_and_another_one_refused(prepared, tmp_path: Path) -> None:
     data, base = prepared
     out = tmp_path / "run"
-    config = config_of(base, "sft.epochs=1")
+    config = config_of(base, epochs=1)
     train_sft(config, [data], out)
     lines = (out / "metrics.jsonl").read_text()
     assert [json.loads(line)["step"] for line in lines.splitlines()] == [1, 2, 3, 4, 5, 6]
     train_sft(config, [data], out)
     assert (out / "metrics.jsonl").read_text() == lines
     with pytest.raises(UsageError, match=r"config\.toml tells of another run"):
-        train_sft(config_of(base, "sft.epochs=3"), [data], out)
+        train_sft(config_of(base, epochs=3), [data], out)
     with pytest.raises(UsageError, match=r"sft\.json tells of another run"):
         train_sft(config, [conversations(tmp_path / "other.jsonl", 20)], out)
     (tmp_path / "full").mkdir()
@@ -112,7 +112,7 @@ def test_a_finished_run_is_left_alone_and_another_one_refused(prepared, tmp_path
 
 def test_a_run_that_was_killed_ends_with_the_same_weights(prepared, tmp_path: Path) -> None:
     data, base = prepared
-    config = config_of(base, "sft.epochs=4")
+    config = config_of(base, epochs=4)
     train_sft(config, [data], tmp_path / "whole")
     command = [
         str(Path(sys.executable).with_name("sandmle")), "train", "sft", str(data),

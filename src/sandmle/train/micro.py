@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sandmle.errors import UsageError
-from sandmle.llm.pretrained import require_extra
+from sandmle.llm.pretrained import quiet, require_extra
 from sandmle.train.examples import Example, read_examples
 from sandmle.train.tiny import small_model, tiny_tokenizer
 
@@ -30,8 +30,9 @@ def micro_init(sources: Sequence[Path], out: Path, seed: int = 0) -> dict[str, A
     tokenizer = tiny_tokenizer(_texts(examples), VOCABULARY, lines=True)
     model = small_model(tokenizer, seed, HIDDEN, LAYERS, MLP)
     draft = out.with_name(f".{out.name}.draft")
-    tokenizer.save_pretrained(draft)
-    model.save_pretrained(draft)
+    with quiet():
+        tokenizer.save_pretrained(draft)
+        model.save_pretrained(draft)
     draft.rename(out)
     return {
         "policy": f"hf:{out}",

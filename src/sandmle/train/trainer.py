@@ -3,6 +3,7 @@
 Needs torch and trl, so it is imported where training begins.
 """
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -42,6 +43,19 @@ _COMPLETION = (
     "ref_per_token_logps",
     "importance_sampling_ratio",
 )
+
+
+class _Expected(logging.Filter):
+    """Drops the warning that an episode has no reward: masked ones have none.
+
+    It would put on the terminal what an agent wrote.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "All reward functions returned None" not in record.getMessage()
+
+
+logging.getLogger("trl.trainer.grpo_trainer").addFilter(_Expected())
 
 
 class EpisodeTrainer(Saving, GRPOTrainer):  # type: ignore[misc]
