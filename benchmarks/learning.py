@@ -23,6 +23,7 @@ from typing import NamedTuple
 
 from sandmle.files import to_json, write_atomic
 from sandmle.rollout.folder import RunFolder
+from sandmle.rollout.summary import RATES, reached
 from sandmle.stats import Interval, paired_difference
 from sandmle.types import Trajectory
 
@@ -32,8 +33,7 @@ FAMILIES = (
     "ratio_log,regime,structured_code,units_outliers,geo_join,drift_future"
 )
 HELD_OUT = "regime,drift_future"
-MEDALS = ("bronze", "silver", "gold")
-RATES = ("reward", "valid", "median", "any medal", "silver", "gold")
+FIGURES = ("reward", *RATES)
 SANDMLE = str(Path(sys.executable).with_name("sandmle"))
 
 
@@ -117,17 +117,14 @@ def values(run_folder: Path) -> dict[str, dict[str, float]]:
             task: sum(_figure(one, name) for one in played) / len(played)
             for task, played in by_task.items()
         }
-        for name in RATES
+        for name in FIGURES
     }
 
 
 def _figure(one: Trajectory, name: str) -> float:
     if name == "reward":
         return one.reward.total if one.reward is not None else 0.0
-    if name == "valid":
-        return float(one.grade.status == "ok")
-    reached = [goal for goal, is_reached in (one.grade.milestones or {}).items() if is_reached]
-    return float(bool(set(MEDALS) & set(reached)) if name == "any medal" else name in reached)
+    return float(name in reached(one))
 
 
 def report(out: Path, seeds: Sequence[int]) -> None:
@@ -144,11 +141,11 @@ def report(out: Path, seeds: Sequence[int]) -> None:
             if not known:
                 continue
             print(f"\nseed {seed}, {split}")
-            print(f"{'':16}" + "".join(f"{name:>11}" for name in RATES))
+            print(f"{'':16}" + "".join(f"{name:>11}" for name in FIGURES))
             for policy, figures in known.items():
-                means = [sum(figures[name].values()) / len(figures[name]) for name in RATES]
+                means = [sum(figures[name].values()) / len(figures[name]) for name in FIGURES]
                 print(f"{policy:16}" + "".join(f"{mean:11.3f}" for mean in means))
-                found[f"{seed}/{split}/{policy}"] = dict(zip(RATES, means, strict=True))
+                found[f"{seed}/{split}/{policy}"] = dict(zip(FIGURES, means, strict=True))
             for first, second in (
                 ("sft", "base"),
                 ("grpo", "sft"),
@@ -164,13 +161,13 @@ def _compare(
     known: dict[str, dict[str, dict[str, float]]], first: str, second: str, where: str
 ) -> dict[str, object]:
     cells: dict[str, Interval] = {}
-    for name in RATES:
+    for name in FIGURES:
         one, other = known[first][name], known[second][name]
         cells[name] = paired_difference([one[t] for t in one], [other[t] for t in one])
     shown = "   ".join(
         f"{name} {cell.estimate:+.3f} [{cell.low:.3f}, {cell.high:.3f}]"
         for name, cell in cells.items()
-        if name in ("reward", "valid", "any medal", "gold")
+        if name in ("reward", "valid", "any_medal", "gold")
     )
     print(f"{first} - {second}: {shown}")
     return {f"{where}/{first}-{second}": {name: cell._asdict() for name, cell in cells.items()}}
