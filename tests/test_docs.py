@@ -74,6 +74,17 @@ def test_links_lead_somewhere() -> None:
             assert (path.parent / target).exists(), f"{path.name}: {target}"
 
 
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "README.md").read_text()
+    for path in [*PAGES[1:], *(ROOT / "docs").glob("*.ipynb")]:
+        assert f"](docs/{path.name})" in index, path.name
+
+
+def test_the_quickstart_has_five_lines() -> None:
+    quickstart = next(code for page, code in blocks("python") if page == "README.md")
+    assert len(quickstart.splitlines()) <= 5
+
+
 def test_the_page_of_seeded_faults_is_current() -> None:
     assert (ROOT / "tests" / "mutants.md").read_text() == mutants.table()
     assert len(mutants.MUTANTS) >= 20
