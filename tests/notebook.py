@@ -18,7 +18,9 @@ def executed(folder: Path):
 
     book = nbformat.read(PAGE, as_version=4)
     place = {"metadata": {"path": str(folder)}}
-    NotebookClient(book, timeout=None, kernel_name="python3", resources=place).execute()
+    NotebookClient(
+        book, timeout=None, startup_timeout=600, kernel_name="python3", resources=place
+    ).execute()
     for cell in book.cells:
         cell.metadata.pop("execution", None)  # when it was run
     return book
