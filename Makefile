@@ -10,6 +10,7 @@ CONSTRAINTS ?= -c constraints.txt
 DEMO ?= demo
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+FAILED := { echo "pip could not install (see above): is there a network, and room on the disk?"; exit 1; }
 
 export OMP_NUM_THREADS ?= 1
 
@@ -54,17 +55,20 @@ clean:
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "sandmle needs Python 3.11 or newer: make PYTHON=python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) --upgrade pip
+	@# half an environment would be taken for a whole one by the next make
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+		echo "$(VENV) cannot be made: is the folder writable, is there room, is venv installed" \
+			"(Debian: apt-get install python3-venv)?"; exit 1; }
+	@$(PIP) --upgrade pip || echo "pip stays as it is"
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) $(CONSTRAINTS) -e .
+	$(PIP) $(CONSTRAINTS) -e . || $(FAILED)
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) $(CONSTRAINTS) -e '.[dev]'
+	$(PIP) $(CONSTRAINTS) -e '.[dev]' || $(FAILED)
 	@touch $@
 
 $(VENV)/.train: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) $(CONSTRAINTS) -e '.[train]'
+	$(PIP) $(CONSTRAINTS) -e '.[train]' || $(FAILED)
 	@touch $@

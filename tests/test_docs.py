@@ -33,7 +33,8 @@ def blocks(kind: str) -> list[tuple[str, str]]:
 
 
 PROGRAMS = [
-    *blocks("python"),
+    # a file of a package is run by test_change_one_thing.py
+    *((page, body) for page, body in blocks("python") if not body.startswith("# my_things/")),
     *((path.name, path.read_text()) for path in sorted((ROOT / "examples").glob("*.py"))),
 ]
 
@@ -71,6 +72,17 @@ def test_links_lead_somewhere() -> None:
     for path in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text()):
             assert (path.parent / target).exists(), f"{path.name}: {target}"
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = (ROOT / "README.md").read_text()
+    for path in [*PAGES[1:], *(ROOT / "docs").glob("*.ipynb")]:
+        assert f"](docs/{path.name})" in index, path.name
+
+
+def test_the_quickstart_has_five_lines() -> None:
+    quickstart = next(code for page, code in blocks("python") if page == "README.md")
+    assert len(quickstart.splitlines()) <= 5
 
 
 def test_the_page_of_seeded_faults_is_current() -> None:

@@ -46,6 +46,18 @@ def test_other_packages_add_components(monkeypatch, tmp_path) -> None:
     assert OTHERS.names() == ["two"]
 
 
+def test_a_component_that_cannot_be_loaded_is_named(monkeypatch, tmp_path) -> None:
+    (tmp_path / "torn_plug.py").write_text("import nothing_of_that_name\n")
+    info = tmp_path / "torn_plug-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: torn-plug\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[sandmle.torn]\nfour = torn_plug\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    table: Registry[int] = Registry("number", group="sandmle.torn")
+    with pytest.raises(UsageError, match="number 'four' of torn_plug cannot be loaded: ModuleNot"):
+        table.names()
+
+
 OTHERS: Registry[int] = Registry("number", group="sandmle.numbers")
 
 

@@ -76,4 +76,10 @@ class Registry(Generic[T]):
             for module in self._builtins:
                 import_module(module)
             for entry in entry_points(group=self._group) if self._group else ():
-                entry.load()
+                try:
+                    entry.load()
+                except Exception as error:  # whatever somebody else's module raises
+                    raise UsageError(
+                        f"the {self.sort} {entry.name!r} of {entry.value} cannot be loaded: "
+                        f"{type(error).__name__}: {error}"
+                    ) from error

@@ -1,7 +1,10 @@
 """A run with everything hostile that an agent can say, and a corpus to look at."""
 
+import base64
 import json
+import re
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +20,15 @@ HOSTILE = (
     "<script>window.hacked = 1</script></script><!--<script>"
     '"><img src=x onerror="window.hacked = 1"> \u202e\x1b[31m {{ 7 * 7 }} &amp; ]]> \u2028 \x00'
 )
+
+
+def whole(page: Path) -> str:
+    """Return a page of tasks with their details unpacked."""
+    return re.sub(
+        r'(?<=<script type="text/plain" )(id="[\w-]+">)([\w+/=]+)',
+        lambda found: found[1] + zlib.decompress(base64.b64decode(found[2])).decode(),
+        page.read_text(),
+    )
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from build import build_task
+from conftest import whole
 from PIL import Image
 
 from sandmle.errors import TaskError, UsageError
@@ -57,7 +58,7 @@ def test_a_gallery_shows_pictures_rows_and_the_ladder(sandbox: Sandbox, tmp_path
     assert "![some training pictures](docs/gallery/image_shapes.png)" in text
     with Image.open(tmp_path / "docs" / "gallery" / "image_shapes.png") as sheet:
         assert sheet.height == 96
-    html = page.read_text()
+    html = whole(page)
     assert "&lt;b&gt;About&lt;/b&gt;" in html
     assert "data:image/png;base64," in html
     assert all(f">{rung.name}</text>" in html for rung in corpus[0].card.ladder)
@@ -82,7 +83,7 @@ def test_a_task_from_anywhere_is_shown_and_is_only_text(tmp_path: Path) -> None:
     (task.public / "train.csv").write_text(f'id,{EVIL}\n1,"\x1b[31m\u202e"\n')
     path = write_view([task.root])
     assert path == task.root.with_suffix(".html"), "a task's folder holds what its card lists"
-    page = path.read_text()
+    page = whole(path)
     assert EVIL not in page
     assert page.count("&lt;script&gt;") >= 4
     assert "␛[31m⟨U+202E⟩" in page

@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing
+from contextlib import ExitStack, closing
 from itertools import count, islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -152,10 +152,13 @@ def main(out: Path, backend: str) -> None:
     os.dup2(2, 1)  # whatever a library prints is no answer
     slots: SimpleQueue[int] = SimpleQueue()
     threading.Thread(target=_listen, args=(slots,), daemon=True).start()
-    with closing(open_factory_sandbox(backend)) as sandbox:
+    sandbox = None
+    with ExitStack() as held:
         while True:
-            try:
-                answer = fill(out, job, slots.get(), sandbox).model_dump_json()
+            slot = slots.get()
+            try:  # a sandbox that cannot be opened here is an answer too
+                sandbox = sandbox or held.enter_context(closing(open_factory_sandbox(backend)))
+                answer = fill(out, job, slot, sandbox).model_dump_json()
             except tuple(_ERRORS.values()) as error:
                 kind = next(name for name, known in _ERRORS.items() if isinstance(error, known))
                 answer = json.dumps({"error": kind, "message": str(error)})

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandmle.errors import MissingExtraError, TaskError, UsageError
-from sandmle.files import render, write_atomic
+from sandmle.files import render, walk, write_atomic
 from sandmle.tasks.corpus import Corpus
 from sandmle.tasks.folder import Task
 from sandmle.types import Record
@@ -56,7 +56,7 @@ def corpus_facts(corpus: Corpus) -> CorpusFacts:
     if not len(corpus):
         raise UsageError(f"{corpus.root}: holds no task")
     rows = [_row(task) for task in corpus]
-    megabytes = [_megabytes(task) for task in corpus]
+    megabytes = [sum(sizes(task).values()) / 1e6 for task in corpus]
     index = corpus.index
     counts = {group: Counter(row[group] for row in rows) for group in GROUPS}
     return CorpusFacts(
@@ -107,8 +107,9 @@ def noted_checks(task: Task) -> list[dict[str, Any]]:
         raise TaskError(f"{task.private / 'verification.json'}: holds no checks") from None
 
 
-def _megabytes(task: Task) -> float:
-    return sum(p.stat().st_size for p in task.root.rglob("*") if p.is_file()) / 1e6
+def sizes(task: Task) -> dict[str, int]:
+    """Return the bytes of every file of a task by its path in the folder."""
+    return {one.name: one.status.st_size for one in walk(task.root) if one.is_file}
 
 
 def _rungs(corpus: Corpus) -> Rungs:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from sandmle.display import visible
-from sandmle.report.corpus import CorpusFacts, corpus_facts, noted_checks
+from sandmle.report.corpus import CorpusFacts, corpus_facts, noted_checks, sizes
 from sandmle.report.gallery import Exhibit, exhibit, exhibits
 from sandmle.report.markdown import to_html
 from sandmle.report.page import cell, render, write
@@ -96,7 +96,7 @@ def _shown(one: Exhibit) -> Shown:
         lines=ladder_lines(card.milestones, card.ladder) if card.ladder else None,
         wave=waveform(one.sound) if one.sound else None,
         description=to_html(task.description),
-        files=_files(task.root, card.files),
+        files=_files(sizes(task), card.files),
         checks=[
             (
                 visible(str(c["name"])).replace("_", " "),
@@ -116,7 +116,7 @@ def _verdict(checks: Iterable[Mapping[str, Any]]) -> str:
     return ", ".join(f"{count[key]} {words[key]}" for key in words if count[key])
 
 
-def _files(root: Path, files: Iterable[str]) -> list[tuple[str, int, str]]:
+def _files(size: Mapping[str, int], files: Iterable[str]) -> list[tuple[str, int, str]]:
     """Return the files of a task with their number and size; many in one folder are one line."""
     by_folder: dict[str, list[str]] = {}
     for name in sorted(files):
@@ -124,7 +124,8 @@ def _files(root: Path, files: Iterable[str]) -> list[tuple[str, int, str]]:
     found = []
     for folder, names in by_folder.items():
         for group in [names] if len(names) > 12 else [[name] for name in names]:
-            size = sum(path.stat().st_size for name in group if (path := root / name).is_file())
             label = f"{folder}/…" if len(group) > 1 else group[0]
-            found.append((label, len(group), f"{size / 1000:,.1f} kB"))
+            found.append(
+                (label, len(group), f"{sum(size.get(name, 0) for name in group) / 1000:,.1f} kB")
+            )
     return found

@@ -18,6 +18,7 @@ from sandmle.types import Rung, TaskSpec
 _ROWS, _CELL = 3, 36  # rows and characters of a cell that are shown
 _PICTURES, _HEIGHT = 8, 96  # pictures side by side, and pixels of each
 _FEW, _LOW = 4, 64  # the same on a page of many tasks
+_QUALITY = 75  # of a JPEG there: noisy pictures are a fifth of what they are as PNG
 _ENDINGS = {"images": ".png", "audio": ".wav", "docs": ".txt"}
 
 
@@ -35,6 +36,7 @@ class Exhibit(NamedTuple):
     rows: list[list[str]]
     rungs: list[tuple[Rung, float]]
     pictures: bytes | None
+    format: str
     sound: bytes | None
     text: str | None
 
@@ -72,7 +74,7 @@ def exhibit(task: Task, about: Mapping[str, str], small: bool = False) -> Exhibi
     }
     pictures = [task.read(f"public/{names[-1]}") for names in paths["images"]]
     try:
-        sheet = contact_sheet(pictures, _LOW if small else _HEIGHT) if pictures else None
+        sheet = contact_sheet(pictures, small) if pictures else None
     except OSError:
         where = task.public / "train.csv"
         raise TaskError(f"{where}: names a picture that cannot be read") from None
@@ -86,6 +88,7 @@ def exhibit(task: Task, about: Mapping[str, str], small: bool = False) -> Exhibi
         rows=rows,
         rungs=_rungs(task),
         pictures=sheet,
+        format="jpeg" if small else "png",
         sound=task.read(f"public/{paths['audio'][0][0]}") if paths["audio"] else None,
         text=texts[0][:600] if texts else None,
     )
@@ -107,10 +110,11 @@ def _rungs(task: Task) -> list[tuple[Rung, float]]:
     return list(zip(task.card.ladder, shares, strict=True))
 
 
-def contact_sheet(files: list[bytes], height: int = _HEIGHT) -> bytes:
-    """Return PNG files side by side as one PNG, each `height` pixels high."""
+def contact_sheet(files: list[bytes], small: bool = False) -> bytes:
+    """Return PNG files side by side as one PNG, or as a lower JPEG that is `small`."""
     from PIL import Image
 
+    height = _LOW if small else _HEIGHT
     opened = [Image.open(io.BytesIO(file)).convert("RGB") for file in files]
     scaled = [
         one.resize((round(one.width * height / one.height), height), Image.Resampling.NEAREST)
@@ -122,7 +126,10 @@ def contact_sheet(files: list[bytes], height: int = _HEIGHT) -> bytes:
         sheet.paste(one, (left, 0))
         left += one.width + 4
     stream = io.BytesIO()
-    sheet.save(stream, "png", optimize=True)
+    if small:
+        sheet.save(stream, "jpeg", quality=_QUALITY, subsampling=0)
+    else:
+        sheet.save(stream, "png", optimize=True)
     return stream.getvalue()
 
 

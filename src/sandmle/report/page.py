@@ -7,6 +7,7 @@ load nothing (Content-Security-Policy); the episodes lie in it as JSON that no b
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -86,6 +87,7 @@ def environment() -> Environment:
     environment.filters["figure"] = figure
     environment.filters["visible"] = lambda value: visible(str(value))
     environment.filters["json"] = inert_json
+    environment.filters["packed"] = packed
     environment.filters["base64"] = lambda content: base64.b64encode(content).decode()
     return environment
 
@@ -98,6 +100,11 @@ def inert_json(value: Any) -> Markup:
     """
     text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     return Markup(text.replace("<", "\\u003c"))
+
+
+def packed(markup: str) -> Markup:
+    """Return markup as `unpack` in `corpus.js` reads it: compressed, in letters."""
+    return Markup(base64.b64encode(zlib.compress(markup.encode(), 9)).decode())
 
 
 def cell(value: object) -> str:
