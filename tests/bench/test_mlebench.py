@@ -31,7 +31,7 @@ def prepared(tmp_path):
     private = data / PIZZA / "prepared" / "private"
     private.mkdir(parents=True)
     (private / "test.csv").write_text(
-        "request_id,requester_received_pizza,extra\nt1,True,x\nt2,False,y\nt3,1,z\nt4,0,w\n"
+        "request_id,requester_received_pizza,extra\nt1,True,x\nt2,False,y\nt3,True,z\nt4,False,w\n"
     )
     taxi = data / "new-york-city-taxi-fare-prediction" / "prepared" / "private"
     taxi.mkdir(parents=True)
