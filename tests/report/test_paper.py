@@ -57,7 +57,7 @@ def test_every_table_and_figure_is_as_it_was(report, name) -> None:
 
 
 def test_figures_are_svg_and_pdf(report) -> None:
-    written, folder = report
+    written, _ = report
     for path in written.paths:
         if path.suffix == ".svg":
             ElementTree.fromstring(path.read_text())  # our own file

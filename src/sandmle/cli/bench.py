@@ -12,6 +12,7 @@ from sandmle.cli.output import emit, number, say, table
 from sandmle.cli.rollout import tell
 
 if TYPE_CHECKING:
+    from sandmle.bench.humanrank import Variant
     from sandmle.report.paired import Paired
     from sandmle.report.scaling import Rung
     from sandmle.stats import Interval
@@ -116,7 +117,7 @@ def mle_dojo(
     if variant not in ("code", "paper"):
         raise UsageError(f"no variant {variant!r}; there are: code, paper")
     data = submission.read_bytes() if submission.is_file() else None
-    shown = "paper" if variant == "paper" else "code"
+    shown: Variant = "paper" if variant == "paper" else "code"
     found = grade_dojo(data, open_competition(competition), metric, shown)
     if as_json:
         emit({**found._asdict(), "variant": variant})

@@ -20,7 +20,7 @@ from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.factory.gate import at_most, rounded
 from sandmle.factory.ladder import Goal, generic_rungs
 from sandmle.factory.real.leaks import leak_checks
-from sandmle.factory.real.models import Measured, measure
+from sandmle.factory.real.models import Measured, Rows, measure
 from sandmle.factory.real.table import Real, Request, read_real
 from sandmle.files import render, sha256, to_json
 from sandmle.grading.check import check_task, paper_gap
@@ -56,7 +56,7 @@ class Judge:
         self.truth = read_answers(_answers(real, everything), "answer.csv", plain, None).columns
         self._plain = plain
 
-    def __call__(self, columns: Mapping[str, Any], rows: Sequence[int]) -> float:
+    def __call__(self, columns: Mapping[str, Any], rows: Rows) -> float:
         """Return the metric on some rows; `GradingError` where it is undefined."""
         metric = self.real.metric
         truth = {name: values[np.asarray(rows)] for name, values in self.truth.items()}

@@ -15,7 +15,8 @@ from sandmle.errors import GradingError, TaskError
 from sandmle.factory.real.table import Real, by_time
 from sandmle.tasks.submission import parse_number
 
-Score = Callable[[Mapping[str, Any], Sequence[int]], float]
+Rows = Sequence[int] | NDArray[np.int64]
+Score = Callable[[Mapping[str, Any], Rows], float]
 _FOLDS = 4
 _WORDS = 20  # indicators of a column at most
 
