@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandmle import __version__
-from sandmle.cli import doctor, export, generate, grade, rollout, tasks, train, view
+from sandmle.cli import bench, doctor, export, generate, grade, report, rollout, tasks, train, view
 from sandmle.cli.output import say
 from sandmle.errors import SandmleError, UsageError
 
@@ -24,6 +24,8 @@ app.add_typer(tasks.app, name="tasks")
 app.command("grade")(grade.grade)
 app.command("rollout")(rollout.rollout)
 app.add_typer(train.app, name="train")
+app.add_typer(bench.app, name="bench")
+app.command("report")(report.report)
 app.command("view")(view.view)
 app.add_typer(export.app, name="export")
 app.command("doctor")(doctor.doctor)

@@ -61,7 +61,7 @@ def rollout(
         show_config(resolved, as_json)
         return
     with resumable():
-        summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), _tell)
+        summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
     if as_json:
         emit(summary)
     else:
@@ -69,7 +69,8 @@ def rollout(
     raise typer.Exit(0 if summary["complete"] else 1)
 
 
-def _tell(trajectory: "Trajectory", done: int, total: int) -> None:
+def tell(trajectory: "Trajectory", done: int, total: int) -> None:
+    """Say on stderr how an episode ended."""
     score = trajectory.grade.score
     what = f"score {number(score)}" if score is not None else trajectory.grade.status
     reward = f"reward {number(trajectory.reward.total)}" if trajectory.reward else "no reward"

@@ -1,4 +1,4 @@
-"""`sandmle tasks list|show|check|stats|gallery`."""
+"""`sandmle tasks list|show|check|stats|gallery|from-data`."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ import typer
 from sandmle.cli.options import AsJson
 from sandmle.cli.output import emit, number, say, table
 from sandmle.config import DEFAULT_SANDBOX
-from sandmle.types import Check
+from sandmle.types import MILESTONES, Check
 
 if TYPE_CHECKING:
     from sandmle.tasks.folder import Task
@@ -165,6 +165,60 @@ def gallery(
         say(f"wrote {markdown}: {write_gallery(corpus, about, markdown)} families")
     if html is not None:
         say(f"wrote {write_corpus_page(corpus, html, about, one_of_each=True)}")
+
+
+@app.command("from-data")
+def from_data(
+    file: Annotated[Path, typer.Argument(help="A CSV file, also gzipped.")],
+    target: Annotated[str, typer.Option(help="The column to predict.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the task.")] = Path("tasks"),
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="The id; default: one is made.")
+    ] = None,
+    group: Annotated[str | None, typer.Option(help="Keep rows of one value on one side.")] = None,
+    time: Annotated[str | None, typer.Option(help="Hide the last rows by this column.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Default: by the target.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option(help="Predictions that become the median.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out.")] = None,
+    test_share: Annotated[float, typer.Option(help="Share of the rows to hide.")] = 0.3,
+    seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    title: Annotated[str | None, typer.Option(help="Title of the task.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a task of real rows, with milestones from measured models; its checks bind."""
+    from sandmle.factory.real.build import from_data as build
+    from sandmle.factory.real.table import Request
+
+    request = Request(
+        file, target, id_column, group, time, metric, tuple(drop or ()), test_share, seed,
+        baseline, title,
+    )  # fmt: skip
+    built = build(request, out)
+    if as_json:
+        emit(
+            {
+                "id": built.task.id,
+                "milestones": built.task.card.milestones.model_dump(mode="json"),
+                "models": [one._replace(predicted={})._asdict() for one in built.models],
+                "checks": [one.model_dump(mode="json") for one in built.checks],
+                "sound": built.task.card.sound,
+            }
+        )
+        return
+    sign = 1 if built.task.card.milestones.direction == "max" else -1
+    ranked = sorted(built.models, key=lambda one: sign * one.test)
+    table(
+        ("model", "cross-validated", "+-", "hidden rows"),
+        [(m.name, number(m.cv), number(m.cv_error), number(m.test)) for m in ranked],
+    )
+    print()
+    levels = built.task.card.milestones
+    table(MILESTONES, [[number(getattr(levels, name)) for name in MILESTONES]])
+    if not built.task.card.sound:
+        say("not sound: the hidden rows do not tell the best models from middling ones")
+    say(f"wrote {built.task.root}")
 
 
 def describe_families() -> dict[str, str]:

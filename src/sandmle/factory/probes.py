@@ -73,16 +73,21 @@ class View(NamedTuple):
 
 def order_probe(view: View) -> Floats:
     """Return the position of each row, and its remainders."""
-    rows = np.arange(len(view.table.rows), dtype=float)
+    return order_features(len(view.table.rows))
+
+
+def order_features(n: int) -> Floats:
+    """Return the positions of n rows, and their remainders."""
+    rows = np.arange(n, dtype=float)
     return np.column_stack([rows, *(rows % k for k in (2, 3, 4, 5, 10))])
 
 
 def id_probe(view: View) -> Floats:
     """Return what an id can hide."""
-    return _name_features(view.table.column(view.id_column))
+    return name_features(view.table.column(view.id_column))
 
 
-def _name_features(names: Sequence[str]) -> Floats:
+def name_features(names: Sequence[str]) -> Floats:
     """Return what a name can hide: its number, remainders, digits, length and hash."""
     found = [_DIGITS.findall(name) for name in names]
     numbers = np.array([float(parts[-1]) if parts else 0.0 for parts in found])
@@ -121,7 +126,7 @@ def path_probe(view: View) -> Floats | None:
         cells = view.table.column(name)
         rests = [c.replace(i, "") for c, i in zip(cells, ids, strict=True)]
         if len(set(rests)) > 1 and view.kinds[name] != "frames":
-            found.append(_name_features(rests))
+            found.append(name_features(rests))
     return np.column_stack(found) if found else None
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sandmle.report.page import render, write
+from sandmle.report.paired import verdict
 from sandmle.report.runs import Run, learning, read_run
 from sandmle.report.svg import Series, chart
 from sandmle.stats import paired_difference
@@ -97,23 +98,14 @@ def _means(trajectories: Sequence[Trajectory]) -> dict[tuple[str, str], float]:
 def _against(
     mean: Mapping[tuple[str, str], float], first: Mapping[tuple[str, str], float]
 ) -> dict[str, Any]:
-    """Compare two runs on the tasks that both have.
-
-    One task more or less is no improvement: without an interval that leaves out zero nothing is
-    claimed, and fewer than five tasks give none that one could trust.
-    """
+    """Compare two runs on the tasks that both have."""
     both = sorted(set(mean) & set(first))
     result = paired_difference([mean[key] for key in both], [first[key] for key in both])
-    low, high = result.low, result.high
-    if len(both) < 5 or low is None or high is None:
-        verdict, look = "too few tasks to tell", "dim"
-    elif low > 0 or high < 0:
-        verdict, look = ("higher", "good") if low > 0 else ("lower", "bad")
-    else:
-        verdict, look = "no difference shown", "dim"
+    said = verdict(result)
+    look = {"higher": "good", "lower": "bad"}.get(said, "dim")
     return {
-        "mean": result.estimate, "low": low, "high": high, "n": len(both),
-        "verdict": verdict, "look": look,
+        "mean": result.estimate, "low": result.low, "high": result.high, "n": len(both),
+        "verdict": said, "look": look,
     }  # fmt: skip
 
 

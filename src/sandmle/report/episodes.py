@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandmle.display import clip, visible
+from sandmle.outcome import UNSCORABLE
 from sandmle.report.svg import NumberLine
 from sandmle.types import MILESTONES, TaskCard, Trajectory, Turn
 
-OURS = ("model_error", "infra_error", "grader_error")  # endings that are no doing of the agent
 MARKS = {
     "timeout": "Timed out",
     "invalid": "No valid submission",
@@ -50,13 +50,13 @@ def marks_of(
         group = groups[t.group]
         holds = {
             "timeout": any(u.result is not None and u.result.status == "timeout" for u in t.turns),
-            "invalid": t.grade.status in ("invalid", "missing") and t.stop_reason not in OURS,
+            "invalid": t.grade.status in ("invalid", "missing") and t.stop_reason not in UNSCORABLE,
             "best": _best(t, tasks[t.task_id]),
             "flat": len(group) > 1 and len(set(group)) == 1 and not t.mask.masked,
             "reverted": _reverted(t, cards.get(t.task_id)),
             "flagged": bool(t.flags),
             "masked": t.mask.masked,
-            "failed": t.stop_reason in OURS,
+            "failed": t.stop_reason in UNSCORABLE,
         }
         found[t.id] = [name for name in MARKS if holds[name]]
     return found
@@ -84,7 +84,7 @@ def _reverted(t: Trajectory, card: TaskCard | None) -> bool:
     Without the card nobody knows whether more is better; that a submission was lost shows anyway.
     """
     scores = [g.score for u in t.turns if (g := u.hidden_grade) and g.score is not None]
-    if not scores or t.stop_reason in OURS:
+    if not scores or t.stop_reason in UNSCORABLE:
         return False
     if t.grade.score is None:
         return True
@@ -205,7 +205,7 @@ def _graded(t: Trajectory) -> str:
     """Say which file the grade belongs to, and whether a valid one was lost."""
     valid = [u.index + 1 for u in t.turns if u.hidden_grade and u.hidden_grade.status == "ok"]
     if t.grade.status != "ok":
-        if not valid or t.stop_reason in OURS:
+        if not valid or t.stop_reason in UNSCORABLE:
             return ""
         return f"A valid submission was there after turn {valid[-1]}, but not at the end."
     same = [u for u in t.turns if u.hidden_grade == t.grade and u.submission_sha256]

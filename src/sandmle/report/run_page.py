@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sandmle.report.episodes import EXPLAINED, MARKS, OURS, cut_for, detail, rows
+from sandmle.outcome import UNSCORABLE
+from sandmle.report.episodes import EXPLAINED, MARKS, cut_for, detail, rows
 from sandmle.report.page import render, span, write
 from sandmle.report.runs import Run, learning, other_curves, read_run
 from sandmle.report.svg import chart, figure
@@ -75,7 +76,7 @@ def _alarms(run: Run, cut: int) -> list[str]:
         found.append("This run has not finished: what follows is what it has so far.")
     elif not run.summary.get("complete", True):
         played, expected = run.summary.get("trajectories"), run.summary.get("expected")
-        failed = Counter(t.stop_reason for t in run.trajectories if t.stop_reason in OURS)
+        failed = Counter(t.stop_reason for t in run.trajectories if t.stop_reason in UNSCORABLE)
         kinds = ", ".join(f"{n} {name.replace('_', ' ')}" for name, n in failed.items())
         found.append(
             f"Incomplete: {played} of {expected} episodes"

@@ -17,7 +17,8 @@ from pydantic import ValidationError
 from sandmle.config import Config, dump_config
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import LOCK, Locked, append_line, lock, read_lines, to_json, write_atomic
-from sandmle.rollout.record import UNSCORABLE, EpisodeKey, versions
+from sandmle.outcome import UNSCORABLE
+from sandmle.rollout.record import EpisodeKey, versions
 from sandmle.types import RunManifest, Trajectory, first_fault
 
 # what a run that was killed while it started may have left

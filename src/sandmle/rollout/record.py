@@ -10,6 +10,7 @@ import numpy as np
 from sandmle.config import timeout_limit
 from sandmle.env.flags import flags
 from sandmle.env.workbench import Outcome
+from sandmle.outcome import UNSCORABLE
 from sandmle.rewards import reward
 from sandmle.tasks.folder import Task
 from sandmle.types import (
@@ -18,15 +19,11 @@ from sandmle.types import (
     Mask,
     Record,
     RewardRule,
-    StopReason,
     Trajectory,
     Usage,
 )
 
 Number = TypeVar("Number", int, float)
-
-# endings that are not the agent's doing: no reward, and no part in a group's baseline
-UNSCORABLE: tuple[StopReason, ...] = ("model_error", "infra_error", "grader_error")
 
 
 class EpisodeKey(Record):

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sandmle.rollout.record import UNSCORABLE
+from sandmle.outcome import RATES, UNSCORABLE, reached
 from sandmle.stats import mean_interval, pass_at_k
-from sandmle.types import MILESTONES, Direction, Trajectory, Turn
+from sandmle.types import Direction, Trajectory, Turn
 
 _PARTS = ("model", "execution")
-RATES = ("valid", *MILESTONES, "any_medal")
+__all__ = ["RATES", "reached", "summarise"]
 
 
 def summarise(
@@ -35,6 +35,7 @@ def summarise(
         "expected": expected,
         "complete": len(scored) == expected and not broken,
         "broken": list(broken),
+        "directions": dict(directions or {}),
         "rates": _rates(trajectories),
         "without_failures": _rates(scored),
         "pass_at_k": {name: _pass_at_k(trajectories, name) for name in ("any_medal", "gold")},
@@ -111,15 +112,6 @@ def _known_sum(values: Sequence[float | None]) -> float | None:
 def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
     goals = [reached(t) for t in trajectories]
     return {name: _interval(trajectories, [float(name in one) for one in goals]) for name in RATES}
-
-
-def reached(trajectory: Trajectory) -> set[str]:
-    """Return which of `RATES` a trajectory counts for; a failure of ours counts for none."""
-    if trajectory.stop_reason in UNSCORABLE or trajectory.grade.status != "ok":
-        return set()
-    milestones = {name for name, is_reached in trajectory.grade.reached.items() if is_reached}
-    medal = {"any_medal"} if milestones & set(MILESTONES[1:]) else set()
-    return {"valid"} | milestones | medal
 
 
 def _timed_out(turn: Turn) -> bool:

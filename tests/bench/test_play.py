@@ -1,0 +1,124 @@
+"""Competitions of a prepared data directory as tasks, played and graded from end to end."""
+
+import numpy as np
+import pytest
+
+from sandmle.bench.facts import competitions
+from sandmle.bench.mlebench import Data, grade_file
+from sandmle.bench.play import EPISODE_S, GRACE_S, lay_out, names_of, recipe, write_submissions
+from sandmle.bench.scaling import run_budgets
+from sandmle.config import Config, load_config
+from sandmle.errors import UsageError
+from sandmle.llm.scripted import Scripted
+from sandmle.report.runs import read_run
+from sandmle.report.scaling import separate
+from sandmle.rollout.policies import POLICIES
+from sandmle.rollout.runner import run_rollout
+
+CACTUS = "aerial-cactus-identification"
+PROGRAM = """\
+import csv
+
+with open("submission.csv", "w") as out:
+    out.write("id,has_cactus\\n")
+    for row in csv.DictReader(open("input/test.csv")):
+        out.write(f"{row['id']},{0.9 if float(row['x']) > 0 else 0.1}\\n")
+"""
+
+
+class Told:
+    """A policy that says what it was told to say."""
+
+    name = "told:x"
+
+    def __init__(self, argument, section) -> None:
+        self.replies = [f"<think>x</think>\n```python\n{PROGRAM}```", "<think>x</think>\n<submit/>"]
+
+    def open(self, task, seed, k):
+        return Scripted(self.replies)
+
+    def close(self) -> None:
+        pass
+
+
+POLICIES.add("told", Told)
+
+
+@pytest.fixture
+def data(tmp_path):
+    """One competition as `mlebench prepare` leaves it, with a private sample that must stay so."""
+    root = tmp_path / "data" / CACTUS / "prepared"
+    (root / "public").mkdir(parents=True)
+    (root / "private").mkdir()
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 40)
+    train = "".join(f"n{i},{x:.3f},{int(x > 0)}\n" for i, x in enumerate(rng.normal(0, 1, 80)))
+    (root / "public" / "train.csv").write_text("id,x,has_cactus\n" + train)
+    test = "".join(f"m{i},{0.5 if t else -0.5}\n" for i, t in enumerate(truth))
+    (root / "public" / "test.csv").write_text("id,x\n" + test)
+    (root / "public" / "description.md").write_text("# Cactus\n\nid and has_cactus\n")
+    (root / "public" / "raw.zip").write_bytes(b"PK")
+    (root / "private" / "test.csv").write_text(
+        "id,has_cactus\n" + "".join(f"m{i},{t}\n" for i, t in enumerate(truth))
+    )
+    (root / "private" / "secret.csv").write_text("x\n")
+    teams = competitions()[CACTUS].teams
+    board = tmp_path / "boards" / CACTUS
+    board.mkdir(parents=True)
+    scores = np.linspace(0.99, 0.5, teams)
+    (board / "leaderboard.csv").write_text("score\n" + "".join(f"{s:.6f}\n" for s in scores))
+    return Data(tmp_path / "data", tmp_path / "boards")
+
+
+def test_a_competition_becomes_a_task_without_its_private_files(data, tmp_path) -> None:
+    prepared = lay_out(data, [CACTUS, "spooky-author-identification"], tmp_path / "tasks")
+    (task,) = prepared.tasks
+    assert list(prepared.left_out) == ["spooky-author-identification"]
+    assert sorted(p.name for p in task.public.iterdir()) == [
+        "description.md", "sample_submission.csv", "test.csv", "train.csv",
+    ]  # fmt: skip
+    levels = data.levels(competitions()[CACTUS])
+    milestones = task.card.milestones
+    assert (milestones.gold, milestones.silver) == (levels.gold, levels.silver)
+    assert task.faults() == []
+    assert lay_out(data, [CACTUS], tmp_path / "tasks").tasks[0].root == task.root, "kept"
+    with pytest.raises(UsageError, match="no competition can be played"):
+        lay_out(data, ["ventilator-pressure-prediction"], tmp_path / "none")
+
+
+def test_what_was_played_is_graded_as_mle_bench_grades_it(data, tmp_path) -> None:
+    prepared = lay_out(data, [CACTUS], tmp_path / "tasks")
+    settings = [f"corpus.path='{tmp_path / 'tasks'}'", "group=2", "policy.name='told:x'"]
+    summary = run_rollout(recipe(load_config(None, settings)), tmp_path / "run")
+    assert summary["complete"]
+    submissions = write_submissions(tmp_path / "run", prepared.tasks)
+    _, report, notes = grade_file(submissions, data, tmp_path / "out")
+    assert report["total_runs"] == 2
+    assert report["total_gold_medals"] == 2
+    assert [one["score"] for one in report["competition_reports"]] == [1.0, 1.0]
+    assert summary["rates"]["gold"]["mean"] == 1.0, "the run and the report agree"
+    assert notes == []
+
+
+def test_the_recipe_is_that_of_the_paper() -> None:
+    config = recipe(Config())
+    assert config.policy.temperature == 0.0
+    assert config.sandbox.limits.wall_s == 4 * 3600
+    assert config.env.wall_s == EPISODE_S + GRACE_S == 24 * 3600 + 300
+    assert len(names_of("lite")) == 22
+    assert names_of("lite", [CACTUS]) == [CACTUS]
+
+
+def test_each_budget_is_a_run_of_its_own(corpus, tmp_path) -> None:
+    config = load_config(
+        None, [f"corpus.path='{corpus.root}'", "corpus.limit=1", "group=1"]
+    )  # fmt: skip
+    roots = run_budgets(config, [0, 1, 3], tmp_path / "scaling")
+    assert [root.name for root in roots] == ["turns-001", "turns-003"]
+    rungs = separate([read_run(root) for root in roots])
+    assert [rung.budget for rung in rungs] == [1, 3]
+    again = (roots[0] / "trajectories.jsonl").read_bytes()
+    run_budgets(config, [1], tmp_path / "scaling")
+    assert (roots[0] / "trajectories.jsonl").read_bytes() == again, "resumed, not played again"
+    with pytest.raises(UsageError, match="none negative"):
+        run_budgets(config, [-1], tmp_path / "scaling")
