@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+from build import build_task
 
 from sandmle.config import EnvSection
 from sandmle.env.workbench import Outcome, Workbench
@@ -45,6 +47,12 @@ CRASH = [fenced("raise ValueError('no such column')", "Fails.")]
 def script(*nodes: float | None) -> list[str]:
     """Return the replies for nodes in order: a metric, or None for a program that crashes."""
     return [reply for one in nodes for reply in (CRASH if one is None else good(one))]
+
+
+def together(*nodes: float | None) -> list[str]:
+    """Return the replies for nodes of one round: all programs, then the reviews of the good."""
+    said = [CRASH if one is None else good(one) for one in nodes]
+    return [one[0] for one in said] + [reply for one in said for reply in one[1:]]
 
 
 class Listening:
@@ -105,3 +113,9 @@ def grown(outcome: Outcome) -> list[tuple[str, tuple[int, ...], float | None]]:
     """Return operator, parents and metric of each node."""
     nodes = [turn.node for turn in outcome.turns]
     return [(n.operator, n.parents, n.metric) for n in nodes if n is not None]
+
+
+def small_task(folder: Path, metric: str = "accuracy") -> Task:
+    """Return a task of four rows; more is better with accuracy, less with rmse."""
+    classes = ("0", "1") if metric == "accuracy" else ()
+    return build_task(folder, ANSWERS, metric, classes)
