@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from sandmle.env.protocol import observe, timeless
 from sandmle.env.workbench import Outcome, Trial, Workbench
+from sandmle.errors import SandboxError
 from sandmle.scaffolds.listener import Stop
 from sandmle.scaffolds.tree import Node, Tree
 from sandmle.types import ErrorRecord, StopReason
@@ -54,6 +55,9 @@ def conclude(workbench: Workbench, tree: Tree, work: Callable[[], None]) -> Outc
         work()
     except Stop as stop:
         reason, error = stop.reason, stop.error
+    except SandboxError as failure:
+        reason = "infra_error"
+        error = ErrorRecord(boundary="sandbox", type="SandboxError", message=str(failure))
     chosen = tree.best() or _makeshift(workbench, tree)
     if chosen is not None and chosen.snapshot is not None:
         workbench.submit(chosen.snapshot)
