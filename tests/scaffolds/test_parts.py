@@ -7,6 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scaffolds.played import CRASH, Listening, cast, fenced, good, play, script, small_task
 
+from sandmle.report.episodes import detail
+from sandmle.rewards import PRESETS
+from sandmle.rollout.record import EpisodeKey, make_trajectory
 from sandmle.sandbox.base import Sandbox
 from sandmle.scaffolds.extract import read_program
 from sandmle.scaffolds.memory import all_good, ancestors, recall, siblings
@@ -26,7 +29,11 @@ def small(tmp_path: Path) -> Task:
         ("Do it.\n```python\na = 1\n```", "Do it.", "a = 1\n"),
         ("<think>hm\n```python\nx\n```</think>Do it.\n```\na = 1\n```", "Do it.", "a = 1\n"),
         ("the thought</think>\nDo it.\n```py\na = 1\n```", "Do it.", "a = 1\n"),
-        ("Do.\n```python\na = 1\n```\nand\n```python\nb = 2\n```", "Do.\nand", "a = 1\n\n\nb = 2\n"),
+        (
+            "Do.\n```python\na = 1\n```\nand\n```python\nb = 2\n```",
+            "Do.\nand",
+            "a = 1\n\n\nb = 2\n",
+        ),
         ("Do.\n```bash\nls\n```\n```python\na = 1\n```", "Do.", "a = 1\n"),
         ("Do.\n```python\na = (\n```\n```python\nb = 2\n```", "Do.", "b = 2\n"),
         ("import os\nprint(os.name)", "", "import os\nprint(os.name)"),
@@ -34,7 +41,10 @@ def small(tmp_path: Path) -> Task:
 )
 def test_programs_are_found(reply: str, plan: str, code: str) -> None:
     program = read_program(reply)
-    assert ("\n".join(program.plan.split("\n\n")).replace("\n\n", "\n"), program.code) == (plan, code)
+    assert ("\n".join(program.plan.split("\n\n")).replace("\n\n", "\n"), program.code) == (
+        plan,
+        code,
+    )
     assert program.error == ""
 
 
@@ -136,7 +146,9 @@ def test_what_aira_shows(small: Task, sandbox: Sandbox, monkeypatch: pytest.Monk
     assert repair.count("Fails.") >= 2, "the chain of failures, and the program itself"
 
 
-def test_a_crossover_shows_both(small: Task, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crossover_shows_both(
+    small: Task, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cast(monkeypatch, 0, 0, 0.1, 0, 1)
     search = {"individuals": 2, "generations": 3}
     llm = Listening(script(0.5, 0.6, 0.7, 0.8, 0.9))
@@ -159,3 +171,14 @@ def test_output_is_cut_and_harmless(small: Task, sandbox: Sandbox) -> None:
     assert len(shown) < 1200
     assert "&lt;think>" in shown
     assert shown in llm.asked[1][1].content
+
+
+def test_the_page_tells_of_nodes(small: Task, sandbox: Sandbox) -> None:
+    llm = Listening([*CRASH, *good(0.5)])
+    search = {"num_drafts": 1, "debug_prob": 1}
+    outcome = play(small, sandbox, "aide-orig", llm, max_turns=2, search=search)
+    key = EpisodeKey(task_hash="", scaffold="aide-orig", policy="p", sampling={}, seed=0)
+    made = make_trajectory(outcome, small, key, 0, PRESETS["paper"], "validity")
+    first, second = detail(made, small.card, 5000)["turns"]
+    assert (first["node"], first["fault"]) == ("draft", "failed with exit code 1")
+    assert second["node"] == "debug of turn 1 · validation metric 0.5 · It ran."

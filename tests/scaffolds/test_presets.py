@@ -123,7 +123,7 @@ def test_runs_from_end_to_end(name: str, tmp_path: Path) -> None:
     rows = list(conversations(tmp_path / "run"))
     assert sum(len(row["trained"]) for row in rows) == 2
     if not name.startswith(("react", "mle-agent")):
-        assert [turn.node.operator for turn in trajectory.turns][0] == "draft"
+        assert [turn.node.operator for turn in trajectory.turns] == ["draft", "draft"]
         # what was asked, the useless reply and what was wrong with it; only the program is trained
         assert [len(row["messages"]) for row in rows] == [5, 3]
         assert [row["trained"] for row in rows] == [[4], [2]]

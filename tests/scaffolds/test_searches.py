@@ -7,7 +7,15 @@ from random import Random
 
 import pytest
 from scaffolds.played import (
-    CRASH, Listening, cast, good, grown, play, script, small_task, together,
+    CRASH,
+    Listening,
+    cast,
+    good,
+    grown,
+    play,
+    script,
+    small_task,
+    together,
 )  # fmt: skip
 
 from sandmle.config import EnvSection
@@ -102,7 +110,8 @@ def test_mcts_descends_expands_repairs_and_propagates(episode: Playing) -> None:
     outcome, nodes, left = episode("aira-mcts", metrics, max_turns=12, search=search)
     assert nodes == [
         ("draft", (), 0.5), ("draft", (), None), ("debug", (1,), 0.9),
-        ("improve", (2,), 0.7), ("improve", (2,), None), ("debug", (4,), None), ("debug", (5,), None),
+        ("improve", (2,), 0.7),
+        ("improve", (2,), None), ("debug", (4,), None), ("debug", (5,), None),
         ("improve", (3,), 0.2), ("improve", (3,), 0.2),
         ("improve", (0,), 0.5), ("improve", (0,), 0.5),
         ("improve", (9,), 0.9),

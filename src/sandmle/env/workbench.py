@@ -143,7 +143,7 @@ class Workbench:
             workspace.close()
 
     def submit(self, snapshot: Snapshot) -> None:
-        """Make this the submission that counts, whatever `env.finalize` says; the last call wins."""
+        """Make this the submission that counts, whatever `env.finalize` says; the last is it."""
         self._submitted = snapshot
 
     @property
