@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from sandmle.files import to_json, write_atomic
 from sandmle.rollout.folder import RunFolder
-from sandmle.rollout.summary import RATES, reached
+from sandmle.outcome import RATES, reached
 from sandmle.stats import Interval, paired_difference
 from sandmle.types import Trajectory
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator, model_v
 
 from sandmle.errors import UsageError
 from sandmle.registry import nearest
-from sandmle.types import Limits, Record, RewardMode, RewardRule
+from sandmle.types import JsonDict, Limits, Record, RewardMode, RewardRule
 
 DEFAULT_SANDBOX = "ns"
 
@@ -34,7 +34,8 @@ class EnvSection(Record):
 
     When the conversation is longer than `context_tokens`, `context` says what is left out
     (`sandmle.env.context`). The `compact` prompt fits in 256 tokens, for very small models.
-    `dialect` is how actions are written (`sandmle.env.dialects`).
+    `dialect` is how actions are written (`sandmle.env.dialects`). `search` are constants of the
+    scaffold, in place of its own (`docs/scaffolds.md`).
     """
 
     scaffold: str = "react"
@@ -47,6 +48,7 @@ class EnvSection(Record):
     context_tokens: int = Field(default=32768, ge=256)
     prompt: Literal["full", "compact"] = "full"
     dialect: str = "sandmle"
+    search: JsonDict = {}
 
     @model_validator(mode="after")
     def _compact_is_ours(self) -> Self:

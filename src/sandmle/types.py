@@ -6,7 +6,8 @@ refuses it instead of guessing. Floats are finite everywhere: a value that does 
 
 import json
 import math
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -36,6 +37,8 @@ StopReason = Literal[
     "infra_error",
     "grader_error",
 ]
+
+Number = TypeVar("Number", int, float)
 
 MILESTONES = ("median", "bronze", "silver", "gold")
 REWARD_PARTS = ("format", "execute", *MILESTONES, "skill")
@@ -414,9 +417,11 @@ class Reward(Record):
 
 
 class Action(Record):
-    """What a reply asks for: run `code`, submit, or nothing that could be understood (`error`)."""
+    """What a reply asks for: run `code`, submit, be told something (`info`), or nothing that could
+    be understood (`error`).
+    """
 
-    kind: Literal["code", "submit", "none"]
+    kind: Literal["code", "submit", "info", "none"]
     code: str | None = None
     think: str | None = None
     format_ok: bool = False
@@ -430,6 +435,20 @@ class Usage(Record):
     completion_tokens: int | None = None
     usd: float | None = None
 
+    @classmethod
+    def total(cls, usages: Sequence["Usage"]) -> "Usage":
+        """Return the sum; a count is None if it is so in any of them, or if there are none."""
+        return cls(
+            prompt_tokens=_total([usage.prompt_tokens for usage in usages]),
+            completion_tokens=_total([usage.completion_tokens for usage in usages]),
+            usd=_total([usage.usd for usage in usages]),
+        )
+
+
+def _total(counts: Sequence[Number | None]) -> Number | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
 
 class Seconds(Record):
     """Where the time of a turn went."""
@@ -438,13 +457,28 @@ class Seconds(Record):
     execution: float = 0.0
 
 
+class NodeRecord(Record):
+    """The place of a turn in a search over programs, and what the search made of it.
+
+    `parents` are the indices of the turns that it came from: none for a draft, two for a crossover.
+    `metric` is what the agent's own validation gave, in the units of the task's metric. `fault`
+    says why the program is of no use; without one the search may choose it and build on it.
+    """
+
+    operator: str
+    parents: tuple[int, ...] = ()
+    metric: float | None = None
+    fault: str = ""
+    summary: str = ""
+
+
 class Turn(Record):
     """One reply and what came of it.
 
     The token ids of a sampled reply are not here but in `tokens/<id>.npz` of the run folder.
     `hidden_grade` judges the submission as this turn left it; it is recorded, never shown.
     `evicted` are the indices of the turns that were left out of the conversation just before this
-    reply: it begins a new segment for training.
+    reply: it begins a new segment for training. `node` is there where a scaffold searches.
     """
 
     index: int
@@ -458,6 +492,7 @@ class Turn(Record):
     submission_sha256: str | None = None
     hidden_grade: Grade | None = None
     seconds: Seconds = Seconds()
+    node: NodeRecord | None = None
 
 
 class Mask(Record):

@@ -57,8 +57,7 @@ def rollout(
         seed=seed,
     )
     if dry_run:
-        prepare(resolved)
-        show_config(resolved, as_json)
+        show_config(prepare(resolved).config, as_json)
         return
     with resumable():
         summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)

@@ -120,6 +120,12 @@ def _blocks(text: str) -> tuple[list[_Block], str, bool]:
     return blocks, outside + text, True
 
 
+def python_blocks(text: str) -> tuple[list[str], str, bool]:
+    """Return the python blocks of a text, the prose outside of all, and whether all close."""
+    blocks, outside, closed = _blocks(text)
+    return [block.body for block in blocks if block.tag in _PYTHON], outside, closed
+
+
 def _compiles(code: str) -> bool:
     try:
         with warnings.catch_warnings():

@@ -50,6 +50,13 @@ class Snapshot(NamedTuple):
         return sha256(self.data) if self.data is not None else None
 
 
+class Trial(NamedTuple):
+    """What became of a program that had a workspace of its own; no snapshot if it was not run."""
+
+    result: ExecResult
+    snapshot: Snapshot | None
+
+
 class Outcome(NamedTuple):
     """How an episode ended: everything of it that is not about the run it belongs to."""
 
@@ -63,7 +70,7 @@ class Outcome(NamedTuple):
 
 
 class Workbench:
-    """What a scaffold may do with a task; `turns` is its record.
+    """What a scaffold may do with a task; `turns` is its record, `seed` what its chances come from.
 
     Raises `TaskError` for a task whose files are not as they were written.
     """
@@ -77,6 +84,7 @@ class Workbench:
         journal: Journal | None = None,
         grader: Grader | None = None,
         workspace: Workspace | None = None,
+        seed: int = 0,
     ) -> None:
         task.verify()
         self.task = task
@@ -84,12 +92,14 @@ class Workbench:
         self.limits = limits or Limits()
         self.journal = journal or Journal()
         self.turns: list[Turn] = []
+        self.seed = seed
         self._sandbox = sandbox
         self._grader = grader or Grader(task)
         self._workspace = workspace or sandbox.open(task.public, self.limits)
         self._snapshots: list[Snapshot] = []
         self._planted: set[str] = set()
         self._started = time.monotonic()
+        self._submitted: Snapshot | None = None
         self._outcome: Outcome | None = None
 
     def preview(self) -> str:
@@ -112,16 +122,29 @@ class Workbench:
 
     def run_code(self, code: str) -> ExecResult:
         """Run a program, then capture and grade what it left as its submission."""
-        result = self._workspace.run(code)
-        self.journal.event("exec", code=code, result=result.model_dump(mode="json"))
-        if result.status != "infra":
-            snapshot = self._capture()
-            self._snapshots.append(snapshot)
-            with suppress(SandboxError, OSError):  # a look that fails ends no episode
-                self._planted.update(verdicts(self._workspace.list()))
-            grade = snapshot.grade.model_dump(mode="json")
-            self.journal.event("hidden_grade", sha256=snapshot.digest, grade=grade)
-        return result
+        trial = self._run(self._workspace, code)
+        if trial.snapshot is not None:
+            self._snapshots.append(trial.snapshot)
+        return trial.result
+
+    def trial(self, code: str) -> Trial:
+        """Run a program in an empty workspace that is gone afterwards; it stays for no other.
+
+        What it left counts if it is handed to `submit`. It may take what is left of the episode's
+        time, if that is less than its own limit. Safe to call from several threads.
+        """
+        left = self.seconds_left()
+        wall_s = self.limits.wall_s if left is None else min(self.limits.wall_s, max(left, 1.0))
+        limits = self.limits.model_copy(update={"wall_s": wall_s})
+        workspace = self._sandbox.open(self.task.public, limits)
+        try:
+            return self._run(workspace, code)
+        finally:
+            workspace.close()
+
+    def submit(self, snapshot: Snapshot) -> None:
+        """Make this the submission that counts, whatever `env.finalize` says; the last is it."""
+        self._submitted = snapshot
 
     @property
     def snapshot(self) -> Snapshot | None:
@@ -130,9 +153,13 @@ class Workbench:
 
     def validity(self) -> str:
         """Return the sentence about the submission's format that the agent may see."""
+        return self.told(self.snapshot)
+
+    def told(self, snapshot: Snapshot | None) -> str:
+        """Return what the agent may be told of a submission's format; nothing without feedback."""
         if self.config.feedback == "none":
             return ""
-        grade = self.snapshot.grade if self.snapshot else Grade(status="missing")
+        grade = snapshot.grade if snapshot else Grade(status="missing")
         if grade.status == "missing":
             return f"{SUBMISSION}: not there"
         if grade.status == "invalid":
@@ -188,9 +215,21 @@ class Workbench:
             self._workspace.close()
         return self._outcome
 
-    def _capture(self) -> Snapshot:
+    def _run(self, workspace: Workspace, code: str) -> Trial:
+        result = workspace.run(code)
+        self.journal.event("exec", code=code, result=result.model_dump(mode="json"))
+        if result.status == "infra":
+            return Trial(result, None)
+        snapshot = self._capture(workspace)
+        with suppress(SandboxError, OSError):  # a look that fails ends no episode
+            self._planted.update(verdicts(workspace.list()))
+        grade = snapshot.grade.model_dump(mode="json")
+        self.journal.event("hidden_grade", sha256=snapshot.digest, grade=grade)
+        return Trial(result, snapshot)
+
+    def _capture(self, workspace: Workspace) -> Snapshot:
         try:
-            data = self._workspace.read(SUBMISSION, MAX_BYTES)
+            data = workspace.read(SUBMISSION, MAX_BYTES)
         except FileNotFoundError:
             return Snapshot(None, self._grader.grade(None))
         except (UnsafeFile, OSError) as error:
@@ -198,6 +237,8 @@ class Workbench:
         return Snapshot(data, self._grader.grade(data))
 
     def _chosen(self) -> Snapshot:
+        if self._submitted is not None:
+            return self._submitted
         nothing = Snapshot(None, self._grader.grade(None))
         return choose(self._snapshots, self.config.finalize) or nothing
 

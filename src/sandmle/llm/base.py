@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, Protocol
 
+from sandmle.types import Usage
+
 
 class Message(NamedTuple):
     """One message of a conversation."""
@@ -25,6 +27,15 @@ class Completion(NamedTuple):
     cut_off: bool = False
     ids: tuple[int, ...] = ()
     logprobs: tuple[float, ...] = ()
+
+    @property
+    def usage(self) -> Usage:
+        """Return what the reply cost, as it is recorded."""
+        return Usage(
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            usd=self.usd,
+        )
 
 
 def estimate_tokens(messages: Sequence[Message]) -> int:

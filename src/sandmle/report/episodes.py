@@ -234,11 +234,23 @@ def _turn(u: Turn, text: Any) -> dict[str, Any]:
         "think": text((u.action.think or "").strip()),
         "code": text(u.action.code),
         "reply": text(u.completion) if more else "",
-        "fault": text(u.action.error),
+        "node": text(_place(u)),
+        "fault": text(u.action.error or (u.node.fault if u.node else "")),
         "seen": text(u.observation),
         "stdout": _unseen(result.stdout if result else "", u, text),
         "stderr": _unseen(result.stderr if result else "", u, text),
     }
+
+
+def _place(turn: Turn) -> str:
+    """Say where in a search a turn stands, and what the agent itself measured."""
+    node = turn.node
+    if node is None:
+        return ""
+    parents = " and ".join(str(parent + 1) for parent in node.parents)
+    parts = [node.operator.replace("_", " ") + (f" of turn {parents}" if parents else "")]
+    parts += [f"validation metric {node.metric:g}"] if node.metric is not None else []
+    return " · ".join([*parts, node.summary] if node.summary else parts)
 
 
 def _unseen(output: str, turn: Turn, text: Any) -> str:

@@ -1,7 +1,8 @@
 """The conversations of a run, for supervised fine-tuning.
 
 One is a segment: what the policy saw without a break. An episode from whose conversation exchanges
-were left out has several, each with the messages as they were shown.
+were left out has several, each with the messages as they were shown. Of a search each program is
+one, with what was asked when it was written.
 """
 
 import json
@@ -34,7 +35,7 @@ def conversations(run: Path) -> Iterator[dict[str, Any]]:
         raise UsageError(f"{run}: holds no run")
     for trajectory in folder.trajectories():
         if not trajectory.mask.masked and trajectory.reward is not None:
-            yield from _rows(trajectory, _opening(folder.journal_path(trajectory.id)))
+            yield from _rows(trajectory, _segments(folder.journal_path(trajectory.id), trajectory))
 
 
 def segments(opening: Sequence[Message], turns: Sequence[Turn]) -> Iterator[Segment]:
@@ -67,9 +68,37 @@ def _segment(opening: Sequence[Message], left_out: int, shown: list[Turn], first
     return Segment(messages, trained)
 
 
-def _rows(trajectory: Trajectory, opening: Sequence[Message]) -> Iterator[dict[str, Any]]:
+def _segments(path: Path, trajectory: Trajectory) -> Iterator[Segment]:
+    """Yield the segments of an episode: of a conversation, or of a search, which has no opening."""
+    first = _events(path, "start")
+    if first and "messages" not in first[0]:
+        yield from _programs(path, trajectory.turns)
+    else:
+        yield from segments(_opening(path), trajectory.turns)
+
+
+def _programs(path: Path, turns: Sequence[Turn]) -> Iterator[Segment]:
+    """Yield what was asked for each program of a search that could be used, and the reply."""
+    said = {(event["turn"], event["reply"]): event for event in _events(path, "llm")}
+    for turn in turns:
+        event = said.get((turn.index, turn.completion)) if turn.format_ok else None
+        if event is not None:
+            messages = [Message(*message) for message in event["messages"]]
+            yield Segment([*messages, Message("assistant", turn.completion)], [len(messages)])
+
+
+def _events(path: Path, kind: str) -> list[dict[str, Any]]:
+    """Return the events of one kind; `TaskError` if the journal cannot be read."""
+    try:
+        events = [json.loads(line) for line in read_lines(path)]
+    except (OSError, ValueError) as error:
+        raise TaskError(f"{path}: cannot be read ({error})") from None
+    return [event for event in events if event.get("event") == kind]
+
+
+def _rows(trajectory: Trajectory, found: Iterator[Segment]) -> Iterator[dict[str, Any]]:
     assert trajectory.reward is not None
-    for number, segment in enumerate(segments(opening, trajectory.turns)):
+    for number, segment in enumerate(found):
         yield {
             "id": trajectory.id,
             "segment": number,

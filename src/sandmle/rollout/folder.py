@@ -122,11 +122,13 @@ class RunFolder:
         try:
             text = (self.root / "run.json").read_bytes()
             manifest = RunManifest.model_validate_json(text)
+            # a run of an earlier version knows nothing of keys that have come since
+            configured = Config.model_validate(manifest.config).model_dump(mode="json")
         except ValidationError as error:
             raise TaskError(f"{self.root / 'run.json'}: {first_fault(error)}") from None
         if manifest.corpus_hash != corpus_hash:
             raise UsageError(f"{self.root}: holds a run on other tasks; choose another --out")
-        before, now = _essence(manifest.config), _essence(config.model_dump(mode="json"))
+        before, now = _essence(configured), _essence(config.model_dump(mode="json"))
         changed = sorted(key for key in now if now[key] != before.get(key))
         if changed:
             raise UsageError(

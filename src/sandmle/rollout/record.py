@@ -3,7 +3,6 @@
 import platform
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TypeVar
 
 import numpy as np
 
@@ -22,8 +21,6 @@ from sandmle.types import (
     Trajectory,
     Usage,
 )
-
-Number = TypeVar("Number", int, float)
 
 
 class EpisodeKey(Record):
@@ -79,7 +76,7 @@ def make_trajectory(
         reward=reward(outcome.grade, task.card, share, rule) if scorable else None,
         mask=mask_of(outcome, timeout_rule),
         flags=flags(turns, outcome.planted),
-        usage=_usage(outcome),
+        usage=Usage.total([turn.usage for turn in turns]),
         error=outcome.error,
         versions=versions(),
     )
@@ -109,17 +106,3 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def _usage(outcome: Outcome) -> Usage:
-    usages = [turn.usage for turn in outcome.turns]
-    return Usage(
-        prompt_tokens=_total([usage.prompt_tokens for usage in usages]),
-        completion_tokens=_total([usage.completion_tokens for usage in usages]),
-        usd=_total([usage.usd for usage in usages]),
-    )
-
-
-def _total(counts: list[Number | None]) -> Number | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known and len(known) == len(counts) else None

@@ -22,7 +22,7 @@ from sandmle.rollout.policies import Policy, open_policy
 from sandmle.rollout.record import EpisodeKey, episode_id, episode_seed, make_trajectory
 from sandmle.rollout.summary import summarise
 from sandmle.sandbox.base import SANDBOXES, Sandbox, open_sandbox
-from sandmle.scaffolds.base import SCAFFOLDS, Scaffold
+from sandmle.scaffolds.base import SCAFFOLDS, Scaffold, settled
 from sandmle.tasks.corpus import Corpus, open_corpus
 from sandmle.tasks.folder import Task
 from sandmle.types import ErrorRecord, Grade, JsonDict, RewardRule, Trajectory
@@ -83,6 +83,7 @@ def prepare(config: Config) -> Stage:
     """Look up all that the configuration names; raises `UsageError` for what is not there."""
     SANDBOXES.get(config.sandbox.backend)
     scaffold = SCAFFOLDS.get(config.env.scaffold)
+    config = settled(config, scaffold)
     open_context(config.env.context)
     DIALECTS.get(config.env.dialect)
     policy = open_policy(config.policy)
@@ -141,7 +142,8 @@ def _episode(
     try:
         task.verify()  # before its answers are believed
         grader = stage.grader(task)
-        workbench = Workbench(task, sandbox, config.env, config.sandbox.limits, journal, grader)
+        limits = config.sandbox.limits
+        workbench = Workbench(task, sandbox, config.env, limits, journal, grader, seed=seed)
         return stage.scaffold(workbench, stage.policy.open(task, seed, k))
     except Exception as error:
         # a fault of ours in one episode must not take its siblings down: it becomes data

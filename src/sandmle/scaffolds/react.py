@@ -6,8 +6,8 @@ from sandmle.env.react import MLEEnv
 from sandmle.env.workbench import Outcome, Workbench
 from sandmle.errors import ModelError
 from sandmle.llm.base import LLM, estimate_tokens
-from sandmle.scaffolds.base import SCAFFOLDS
-from sandmle.types import ErrorRecord, Usage
+from sandmle.scaffolds.base import SCAFFOLDS, NoConstants, Preset
+from sandmle.types import ErrorRecord
 
 
 @SCAFFOLDS.register("react")
@@ -22,10 +22,42 @@ def react(workbench: Workbench, llm: LLM) -> Outcome:
             failure = ErrorRecord(boundary="model", type=type(error).__name__, message=str(error))
             env.stop("model_error", failure)
             break
-        usage = Usage(
-            prompt_tokens=reply.prompt_tokens,
-            completion_tokens=reply.completion_tokens,
-            usd=reply.usd,
-        )
-        env.step(reply.text, usage, time.monotonic() - started, reply.cut_off)
+        env.step(reply.text, reply.usage, time.monotonic() - started, reply.cut_off)
     return env.close()
+
+
+def _preset(workbench: Workbench, llm: LLM, constants: NoConstants) -> Outcome:
+    return react(workbench, llm)
+
+
+# section 5.1 of the paper
+SCAFFOLDS.add(
+    "react-paper",
+    Preset(
+        _preset,
+        NoConstants(),
+        {
+            "env.max_turns": 20,
+            "env.context": "evict_failed",
+            "env.context_tokens": 32768,
+            "sandbox.limits.wall_s": 90.0,
+        },
+    ),
+)
+# the defaults of the paper's released code, in its tags
+SCAFFOLDS.add(
+    "react-release",
+    Preset(
+        _preset,
+        NoConstants(),
+        {
+            "env.max_turns": 15,
+            "env.wall_s": 1200.0,
+            "env.dialect": "release",
+            "env.context": "evict_failed",
+            "env.context_tokens": 32768,
+            "policy.timeout_s": 300.0,
+            "sandbox.limits.wall_s": 300.0,
+        },
+    ),
+)

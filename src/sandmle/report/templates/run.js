@@ -124,7 +124,7 @@ function drawLine({ levels, turns }) {
 
 function drawTurn(turn, place) {
   const bad = { error: "bad", timeout: "warn", oom: "warn", killed: "warn", infra: "bad", none: "bad" };
-  const told = { code: "not run", submit: "submits", none: "no action", ok: "ran", error: "failed", timeout: "timed out",
+  const told = { code: "not run", submit: "submits", info: "asks", none: "no action", ok: "ran", error: "failed", timeout: "timed out",
     oom: "out of memory", infra: "sandbox failed" };
   const head = element("h4", "", "Turn " + (place + 1));
   head.append(chip(told[turn.status] || turn.status, bad[turn.status] || "good"));
@@ -138,6 +138,7 @@ function drawTurn(turn, place) {
   const made = element("section", "turn", "", head);
   made.id = "turn-" + place;
   if (turn.evicted) made.append(element("p", "dim", `${turn.evicted} earlier turns were no longer in the conversation.`));
+  if (turn.node) made.append(element("p", "dim", turn.node));
   if (turn.fault) made.append(element("p", "bad", turn.fault));
   if (turn.think) made.append(element("div", "think", turn.think));
   if (turn.code) made.append(highlight(turn.code));
