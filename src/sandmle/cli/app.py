@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sandmle import __version__
-from sandmle.cli import doctor, export, generate, grade, rollout, tasks, train, view
+from sandmle.cli import doctor, export, generate, grade, rollout, seeds, tasks, train, view
 from sandmle.cli.output import say
 from sandmle.errors import SandmleError, UsageError
 
@@ -21,6 +21,7 @@ app = typer.Typer(
 )
 app.command("generate")(generate.generate)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(seeds.app, name="seeds")
 app.command("grade")(grade.grade)
 app.command("rollout")(rollout.rollout)
 app.add_typer(train.app, name="train")
