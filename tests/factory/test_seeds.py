@@ -272,7 +272,7 @@ REAL = {
     "digits": ("target", 1797, 64, "classification", 10, {"count", "constant"}),
     "diabetes": ("target", 442, 10, "regression", None, {"number", "flag"}),
     "msft": ("Close", None, 6, "regression", None, {"time", "count"}),
-    "Stocks": ("IBM", None, 6, "regression", None, {"time", "number"}),
+    "Stocks": ("IBM", None, 10, "regression", None, {"time", "number"}),
     "linnerud": ("Weight", 20, 5, "regression", None, {"count"}),
     "titanic": ("survived", None, 13, "classification", 2, {"number", "category", "flag"}),
     "census": ("class", None, None, "classification", 2, {"count", "category"}),

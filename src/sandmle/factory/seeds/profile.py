@@ -69,7 +69,7 @@ def profile(path: Path, roles: Roles, keep_names: bool = False) -> TaskDNA:
     shown = {name: name if keep_names else labels[name] for name in features}
     extra: dict[str, Any] = {
         "columns": {
-            shown[name]: {**shape.model_dump(exclude_none=True), "tie": ties[name]}
+            shown[name]: {**shape.model_dump(mode="json", exclude_none=True), "tie": ties[name]}
             for name, shape in features.items()
         },
         "correlation": _correlation(table, features),
@@ -177,7 +177,7 @@ class _Goal(NamedTuple):
 
     def facts(self, keep_names: bool) -> dict[str, Any]:
         if not self.classes:
-            return self.shape.model_dump(exclude_none=True)
+            return self.shape.model_dump(mode="json", exclude_none=True)
         total = sum(count for _, count in self.classes)
         found: dict[str, Any] = {
             "shares": [round(count / total, 3) for _, count in self.classes[:_CLASSES]]
@@ -226,7 +226,7 @@ def _explained(cells: Sequence[str], values: Floats) -> float:
 
 def _largest(features: Floats, values: Floats) -> float:
     with np.errstate(invalid="ignore", divide="ignore"):
-        both = np.corrcoef(np.hstack([features, values]), rowvar=False)
+        both = np.atleast_2d(np.corrcoef(np.hstack([features, values]), rowvar=False))
     width = features.shape[1]
     return float(np.nan_to_num(np.abs(both[:width, width:])).max(initial=0.0))
 
@@ -273,7 +273,7 @@ def _together(holes: Floats) -> float:
     if holes.shape[1] < 2:
         return 0.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        both = np.abs(np.corrcoef(holes, rowvar=False))
+        both = np.abs(np.atleast_2d(np.corrcoef(holes, rowvar=False)))
     return float(np.nan_to_num(both[np.triu_indices(len(both), 1)]).max())
 
 

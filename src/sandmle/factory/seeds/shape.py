@@ -22,7 +22,8 @@ Kind = Literal[
 ]  # fmt: skip
 
 _DATE = re.compile(
-    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-]\d{4}|\d{4}/\d{1,2}/\d{1,2})"
+    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.-]\d{1,2}[/.-]\d{4}|\d{4}/\d{1,2}/\d{1,2}|"
+    r"\d{1,2}-[A-Za-z]{3}-\d{2,4})"
     r"([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?",
     re.ASCII,
 )
@@ -35,10 +36,10 @@ class Shape(Record):
     """One column. Shares are of its cells, from 0 to 1.
 
     `distinct` counts different values. Of numbers, from quantiles: `skew` (-1 to 1), `tails` (how
-    much wider the outer range is than a normal's, 0 if not); the share of `zeros`, and whether there
-    are `negative` ones and `whole` ones only. Of words: the share of the `largest` category. Of
-    texts: the median number of `words`.
-    Of files: the median `size` (width, height and bands, or seconds and rate, or words).
+    much wider the outer range is than a normal's, 0 if not); the share of `zeros`, and whether
+    there are `negative` ones and `whole` ones only. Of words: the share of the `largest` category.
+    Of texts: the median number of `words`. Of files: the median `size` (width, height and bands,
+    or seconds and rate, or words).
     """
 
     kind: Kind
