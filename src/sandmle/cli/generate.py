@@ -39,6 +39,18 @@ def generate(
     holdout_families: Annotated[
         str | None, typer.Option(help="Families that go to the split `ood` as a whole.")
     ] = None,
+    factory: Annotated[str, typer.Option(help="procedural, or llm: a model writes the tasks.")] = (
+        "procedural"
+    ),
+    model: Annotated[
+        str | None, typer.Option(help="For llm: replay:example, openai:MODEL or hf:PATH.")
+    ] = None,
+    per_seed: Annotated[int, typer.Option(help="For llm: tasks a seed, 5 scenarios x 4.")] = 20,
+    concurrency: Annotated[int, typer.Option(help="For llm: seeds worked on at once.")] = 1,
+    max_usd: Annotated[float | None, typer.Option(help="For llm: spend no more.")] = None,
+    usd_per_million: Annotated[
+        str | None, typer.Option(help="For llm: price of prompt and reply tokens, as 0.5,1.5.")
+    ] = None,
     test_policy: Annotated[str, typer.Option(help="adaptive, or paper20.")] = "adaptive",
     thresholds: Annotated[str, typer.Option(help="anchors, or paper.")] = "anchors",
     val: Annotated[
@@ -108,13 +120,13 @@ def _mix(
     return read_mix(mix).model_copy(update={name: value for name, value in given.items() if value})
 
 
-def _seeds(wanted: str | None, force: bool) -> "tuple[Seed, ...]":
-    """Return the seeds that are named; of the whole catalogue those that a family can imitate."""
+def _seeds(wanted: str | None, force: bool, every: bool = False) -> "tuple[Seed, ...]":
+    """Return the seeds that are named; of the catalogue those with families, or `every` one."""
     from sandmle.factory.family import FAMILIES
     from sandmle.factory.seeds.choose import ALL, choose_seeds
 
     chosen = choose_seeds(wanted, force) if wanted is not None else ()
-    if wanted != ALL:
+    if wanted != ALL or every:
         return chosen
     able = tuple(one for one in chosen if any(f.supports(one.dna) for f in FAMILIES))
     say(f"{len(able)} of {len(chosen)} seeds have families that can imitate them")

@@ -1,5 +1,6 @@
 """`generate --factory llm`: from seeds over scenarios and mutations to a corpus, and its funnel."""
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,7 @@ from sandmle.factory.roles.mlops import evaluate
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
 from sandmle.factory.roles.workshop import EVALUATOR, GENERATOR, Unfit
 from sandmle.factory.roles.writer import describe
-from sandmle.files import Locked, lock, sha256, to_json, write_atomic
+from sandmle.files import Locked, lock, read_lines, sha256, to_json, write_atomic
 from sandmle.grading.grader import threshold_keys
 from sandmle.sandbox.base import Sandbox, open_sandbox
 from sandmle.tasks.corpus import CorpusIndex, root_hash, split_ids, write_index
@@ -322,6 +323,39 @@ def _index(
         splits={"train": tuple(train), "val": tuple(val)},
         funnel=funnel(done),
         root_hash=root_hash((task.id, task.content_hash) for task in tasks),
+    )
+
+
+class Spent(Record):
+    """What the model took: of all calls, and for each task that was kept."""
+
+    calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float | None
+    tokens_a_task: float
+    usd_a_task: float | None
+
+    def __str__(self) -> str:
+        price = "" if self.usd_a_task is None else f" and ${self.usd_a_task:.3g}"
+        return f"{self.tokens_a_task:,.0f} tokens{price}"
+
+
+def spent(out: Path, kept: int) -> Spent:
+    """Add up what the journal says of a corpus; unknown counts are left out."""
+    events = [json.loads(line) for line in read_lines(out / FOLDER / "journal.jsonl")]
+    replies = [event for event in events if event["event"] == "reply"]
+    prompt = sum(reply["prompt_tokens"] or 0 for reply in replies)
+    completion = sum(reply["completion_tokens"] or 0 for reply in replies)
+    prices = [reply["usd"] for reply in replies if reply["usd"] is not None]
+    usd = float(sum(prices)) if prices else None
+    return Spent(
+        calls=len(replies),
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        usd=usd,
+        tokens_a_task=(prompt + completion) / kept,
+        usd_a_task=None if usd is None else usd / kept,
     )
 
 

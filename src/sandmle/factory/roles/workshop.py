@@ -87,6 +87,7 @@ def make(
     n_test: int,
     hash_seed: int = 1,
     threads: int = 1,
+    limits: Limits = LIMITS,
 ) -> Made:
     """Run a generator and return its files; `Unfit` if it fails or writes what it must not."""
     arguments = ["--out", OUT, "--seed", seed, "--n-train", n_train, "--n-test", n_test]
@@ -96,8 +97,8 @@ def make(
         script=GENERATOR,
         arguments=[str(one) for one in arguments],
     )
-    with _Bench(sandbox, {}, {GENERATOR: script.encode()}) as bench:
-        _require_ok(bench.workspace.run(code), "generator")
+    with _Bench(sandbox, {}, {GENERATOR: script.encode()}, limits) as bench:
+        _require_ok(bench.workspace.run(code), "generator", limits)
         return Made(_files(bench))
 
 
@@ -105,9 +106,9 @@ def judged(
     evaluator: str, private: Mapping[str, bytes], cases: Mapping[str, bytes], sandbox: Sandbox
 ) -> dict[str, tuple[int, str]]:
     """Run an evaluator on each case; returns its exit status and what it printed, by case."""
-    with _Bench(sandbox, cases, {**private, EVALUATOR: evaluator.encode()}) as bench:
+    with _Bench(sandbox, cases, {**private, EVALUATOR: evaluator.encode()}, LIMITS) as bench:
         result = bench.workspace.run(_JUDGE)
-        _require_ok(result, "evaluator")
+        _require_ok(result, "evaluator", LIMITS)
         try:
             told: dict[str, Any] = json.loads(bench.workspace.read("told.json", 1_000_000))
         except (OSError, UnsafeFile, ValueError) as error:
@@ -119,8 +120,13 @@ class _Bench:
     """A workspace with some files beside it; use it as a context."""
 
     def __init__(
-        self, sandbox: Sandbox, public: Mapping[str, bytes], private: Mapping[str, bytes]
+        self,
+        sandbox: Sandbox,
+        public: Mapping[str, bytes],
+        private: Mapping[str, bytes],
+        limits: Limits,
     ) -> None:
+        self._limits = limits
         self._sandbox, self._folders = sandbox, {"public": public, "private": private}
 
     def __enter__(self) -> "_Bench":
@@ -130,7 +136,7 @@ class _Bench:
             (root / folder).mkdir()
             for name, content in files.items():
                 (root / folder / name).write_bytes(content)
-        self.workspace = self._sandbox.open(root / "public", LIMITS, root / "private")
+        self.workspace = self._sandbox.open(root / "public", self._limits, root / "private")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -138,7 +144,7 @@ class _Bench:
         self._place.cleanup()
 
 
-def _require_ok(result: ExecResult, what: str) -> None:
+def _require_ok(result: ExecResult, what: str, limits: Limits) -> None:
     """Name the way in which a program failed; a failure of ours is `SandboxError`."""
     if result.status == "infra":
         raise SandboxError(result.stderr)
@@ -146,8 +152,8 @@ def _require_ok(result: ExecResult, what: str) -> None:
         return
     trace = result.stderr.strip()[-_SHOWN:]
     told = {
-        "timeout": f"it ran longer than {LIMITS.wall_s:.0f} seconds",
-        "oom": f"it used more than {LIMITS.memory_mb} MB of memory",
+        "timeout": f"it ran longer than {limits.wall_s:g} seconds",
+        "oom": f"it used more than {limits.memory_mb} MB of memory",
     }.get(result.status, trace or f"it ended with status {result.exit_code}, silently")
     sort = {"timeout": "timeout", "oom": "memory"}.get(result.status, "failed")
     raise Unfit(f"{what}_{sort}", told)
