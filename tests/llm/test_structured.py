@@ -1,6 +1,7 @@
 """Typed answers out of what models write (FR-35, FR-36)."""
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from sandmle.errors import AnswerError, ModelError
 from sandmle.llm.base import Completion, Message
 from sandmle.llm.scripted import Scripted
-from sandmle.llm.structured import ask, read_answer
+from sandmle.llm.structured import ask, read_answer, read_files
 
 TALK = [Message("user", "review it")]
 
@@ -159,3 +160,33 @@ def test_the_model_is_told_what_was_wrong() -> None:
 def test_a_model_that_fails_is_not_asked_again() -> None:
     with pytest.raises(ModelError, match="no more replies"):
         ask(Scripted([]), TALK, Review)
+
+
+NAMES = re.compile(r"[a-z]+\.py|notes/[a-z]+\.md")
+TWO = "First:\n```python one.py\nprint('a')\n```\nand\n~~~~md notes/two.md\n```\nx\n```\n~~~~\nbye"
+
+
+def test_files_come_by_their_names_and_may_hold_fences() -> None:
+    assert read_files(TWO, NAMES) == {"one.py": "print('a')\n", "notes/two.md": "```\nx\n```\n"}
+    drafted = "<think>```python one.py\nprint('draft')\n```</think>" + TWO
+    assert read_files(drafted, NAMES)["one.py"] == "print('a')\n"
+    assert read_files("```\nan example\n```\n" + TWO, NAMES).keys() == {"one.py", "notes/two.md"}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "no fenced block"),
+        ("```python\nprint(1)\n```", "no fenced block"),
+        ("```python ../../one.py\n```", "not a name that was asked for"),
+        ("```python /etc/passwd\n```", "not a name that was asked for"),
+        ("```python one.py\nprint(1)", "is not closed"),
+        ("```python one.py\nprint(1)\n````", "is not closed"),
+        ("```python one.py\n```\n```python one.py\n```", "two files called 'one.py'"),
+        ("x" * 400_001, "characters"),
+        ("".join(f"```python {c}a.py\n```\n" for c in "abcdefghijklmnopq"), "more than 16 files"),
+    ],
+)
+def test_what_holds_no_files_says_why(text: str, fault: str) -> None:
+    with pytest.raises(AnswerError, match=fault):
+        read_files(text, NAMES)

@@ -8,7 +8,19 @@ from typing import Annotated
 import typer
 
 from sandmle import __version__
-from sandmle.cli import bench, doctor, export, generate, grade, report, rollout, tasks, train, view
+from sandmle.cli import (
+    bench,
+    doctor,
+    export,
+    generate,
+    grade,
+    report,
+    rollout,
+    seeds,
+    tasks,
+    train,
+    view,
+)
 from sandmle.cli.output import say
 from sandmle.errors import SandmleError, UsageError
 
@@ -21,6 +33,7 @@ app = typer.Typer(
 )
 app.command("generate")(generate.generate)
 app.add_typer(tasks.app, name="tasks")
+app.add_typer(seeds.app, name="seeds")
 app.command("grade")(grade.grade)
 app.command("rollout")(rollout.rollout)
 app.add_typer(train.app, name="train")

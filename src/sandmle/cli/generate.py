@@ -12,7 +12,7 @@ from sandmle.cli.output import emit, say
 from sandmle.config import DEFAULT_SANDBOX
 
 if TYPE_CHECKING:
-    from sandmle.factory.mix import Mix
+    from sandmle.factory.mix import Mix, Seed
     from sandmle.factory.slot import Filled
 
 Names = Annotated[str | None, typer.Option(help="Only these; separate several by commas.")]
@@ -29,9 +29,27 @@ def generate(
     mix: Annotated[
         str, typer.Option(help="uniform, paper, or a TOML file with weights of families.")
     ] = "uniform",
-    seeds: Annotated[Path | None, typer.Option(help="JSON with structures to imitate.")] = None,
+    seeds: Annotated[
+        str | None,
+        typer.Option(help="Structures to imitate: mle-bench, ids of it with commas, or a file."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Take seeds that are for evaluation only, too.")
+    ] = False,
     holdout_families: Annotated[
         str | None, typer.Option(help="Families that go to the split `ood` as a whole.")
+    ] = None,
+    factory: Annotated[str, typer.Option(help="procedural, or llm: a model writes the tasks.")] = (
+        "procedural"
+    ),
+    model: Annotated[
+        str | None, typer.Option(help="For llm: replay:example, openai:MODEL or hf:PATH.")
+    ] = None,
+    per_seed: Annotated[int, typer.Option(help="For llm: tasks a seed, 5 scenarios x 4.")] = 20,
+    concurrency: Annotated[int, typer.Option(help="For llm: seeds worked on at once.")] = 1,
+    max_usd: Annotated[float | None, typer.Option(help="For llm: spend no more.")] = None,
+    usd_per_million: Annotated[
+        str | None, typer.Option(help="For llm: price of prompt and reply tokens, as 0.5,1.5.")
     ] = None,
     test_policy: Annotated[str, typer.Option(help="adaptive, or paper20.")] = "adaptive",
     thresholds: Annotated[str, typer.Option(help="anchors, or paper.")] = "anchors",
@@ -49,7 +67,7 @@ def generate(
     from sandmle.factory.pipeline import make, new_job, require
     from sandmle.factory.size import megabytes
 
-    chosen = _mix(mix, seeds, family, modality, task_type, level, holdout_families)
+    chosen = _mix(mix, _seeds(seeds, force), family, modality, task_type, level, holdout_families)
     require(sandbox, workers)
     job = new_job(n, seed, chosen, test_policy, thresholds)
     if val is not None and not 0 <= val < n:
@@ -77,7 +95,7 @@ def _tell(filled: "Filled", done: int, total: int, rejected: "Counter[str]") -> 
 
 def _mix(
     mix: str,
-    seeds: Path | None,
+    seeds: "tuple[Seed, ...]",
     family: str | None,
     modality: str | None,
     task_type: str | None,
@@ -86,7 +104,7 @@ def _mix(
 ) -> "Mix":
     """Put the options on top of what the file of a mix says."""
     from sandmle.errors import UsageError
-    from sandmle.factory.mix import read_mix, read_seeds
+    from sandmle.factory.mix import read_mix
 
     levels = _names(level)
     if not all(name.isascii() and name.isdigit() for name in levels):
@@ -97,9 +115,22 @@ def _mix(
         "task_types": _names(task_type),
         "levels": tuple(map(int, levels)),
         "holdout": _names(holdout),
-        "seeds": read_seeds(seeds) if seeds is not None else (),
+        "seeds": seeds,
     }
     return read_mix(mix).model_copy(update={name: value for name, value in given.items() if value})
+
+
+def _seeds(wanted: str | None, force: bool, every: bool = False) -> "tuple[Seed, ...]":
+    """Return the seeds that are named; of the catalogue those with families, or `every` one."""
+    from sandmle.factory.family import FAMILIES
+    from sandmle.factory.seeds.choose import ALL, choose_seeds
+
+    chosen = choose_seeds(wanted, force) if wanted is not None else ()
+    if wanted != ALL or every:
+        return chosen
+    able = tuple(one for one in chosen if any(f.supports(one.dna) for f in FAMILIES))
+    say(f"{len(able)} of {len(chosen)} seeds have families that can imitate them")
+    return able
 
 
 def _names(text: str | None) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """`tasks check --deep`: make a task again from its specification, and look whether it is the same.
 
 Rebuilds every file, runs the ladder in the sandbox, makes every check of the gate anew, and
-compares hashes and five digits. For procedural tasks; others have nothing to be rebuilt from yet.
+compares hashes and five digits. A task that a model wrote has its own programs run again.
 """
 
 import atexit
@@ -19,6 +19,7 @@ from sandmle.errors import TaskError
 from sandmle.factory.attempt import examine, public_files
 from sandmle.factory.build import Recipe, draw, ladder
 from sandmle.factory.gate import Verdict
+from sandmle.factory.roles.again import check_again, written_by_model
 from sandmle.factory.slot import open_factory_sandbox
 from sandmle.files import sha256
 from sandmle.sandbox.base import Sandbox
@@ -69,6 +70,8 @@ def _checked(task: Task, sandbox: Sandbox) -> list[Check]:
 def check_deep(task: Task, sandbox: Sandbox) -> list[Check]:
     """Rebuild, re-run and compare one task; a task without a recipe has one check, not made."""
     spec = task.spec
+    if spec is not None and written_by_model(spec):
+        return check_again(task, spec, sandbox)
     if spec is None or "story" not in spec.parameters:
         detail = "the task has no recipe of a procedural family to be rebuilt from"
         return [Check(name="rebuilt", passed=None, detail=detail)]

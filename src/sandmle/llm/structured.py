@@ -8,7 +8,7 @@ objects that fit are no answer, and nothing is guessed; the model is told what i
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -18,17 +18,19 @@ from sandmle.llm.base import LLM, Completion, Message
 from sandmle.types import first_fault
 
 T = TypeVar("T", bound=BaseModel)
+V = TypeVar("V")
 
 _MOST_CHARS = 400_000
 _MOST_OBJECTS = 64
 _START = re.compile(r'\{\s*(?=["}])')  # a brace of prose or code, as in {project}, begins no object
+_FENCE = re.compile(r"\s*(?P<marks>`{3,}|~{3,})[^\S\n]*\w*[^\S\n]*(?P<name>[^\s`]*)\s*")
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 
 
-class Answer(NamedTuple, Generic[T]):
+class Answer(NamedTuple, Generic[V]):
     """What a model answered, and every reply that it took, the unusable ones included."""
 
-    value: T
+    value: V
     replies: tuple[Completion, ...]
 
 
@@ -38,6 +40,14 @@ def ask(llm: LLM, messages: Sequence[Message], shape: type[T], tries: int = 3) -
     A reply that does not is answered with what is wrong. Raises `AnswerError` with the last fault,
     and the `ModelError` of the model itself.
     """
+    again = "Reply with the JSON object alone."
+    return ask_for(llm, messages, lambda text: read_answer(text, shape), again, tries)
+
+
+def ask_for(
+    llm: LLM, messages: Sequence[Message], read: Callable[[str], V], again: str, tries: int = 3
+) -> Answer[V]:
+    """Ask until `read` takes the reply; its `AnswerError` is told to the model, with `again`."""
     talk, replies = list(messages), []
     for _ in range(tries):
         reply = llm.complete(talk)
@@ -45,14 +55,51 @@ def ask(llm: LLM, messages: Sequence[Message], shape: type[T], tries: int = 3) -
         try:
             if reply.cut_off:
                 raise AnswerError("the reply was cut off at its token limit; be shorter")
-            return Answer(read_answer(reply.text, shape), tuple(replies))
+            return Answer(read(reply.text), tuple(replies))
         except AnswerError as error:
             fault = error
         talk += [
             Message("assistant", reply.text),
-            Message("user", f"This cannot be used: {fault}. Reply with the JSON object alone."),
+            Message("user", f"This cannot be used: {fault}. {again}"),
         ]
     raise AnswerError(f"no usable answer in {tries} tries; of the last one: {fault}")
+
+
+def read_files(text: str, wanted: re.Pattern[str], most: int = 16) -> dict[str, str]:
+    """Return the files in a reply: each a fenced block whose first line ends in the file's name.
+
+    A fence closes with as many marks as it opened with, so that a block may hold shorter ones.
+    Blocks without a name are examples and do not count. Raises `AnswerError`, also for a name that
+    `wanted` does not match whole.
+    """
+    if len(text) > _MOST_CHARS:
+        raise AnswerError(f"the reply has {len(text):,} characters, more than {_MOST_CHARS:,}")
+    found: dict[str, str] = {}
+    lines = iter(text.rpartition("</think>")[2].splitlines())
+    for line in lines:
+        opened = _FENCE.fullmatch(line)
+        if opened is None:
+            continue
+        body = []
+        for inside in lines:
+            if inside.strip() == opened["marks"]:
+                break
+            body.append(inside)
+        else:
+            raise AnswerError(f"the block {opened['name'] or 'that is last'!r} is not closed")
+        name = opened["name"]
+        if not name:
+            continue
+        if not wanted.fullmatch(name):
+            raise AnswerError(f"{name!r} is not a name that was asked for")
+        if name in found:
+            raise AnswerError(f"there are two files called {name!r}")
+        found[name] = "\n".join(body) + "\n"
+        if len(found) > most:
+            raise AnswerError(f"there are more than {most} files in the reply")
+    if not found:
+        raise AnswerError("there is no fenced block with the name of a file in its first line")
+    return found
 
 
 def read_answer(text: str, shape: type[T]) -> T:
