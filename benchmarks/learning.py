@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sandmle.files import to_json, write_atomic
-from sandmle.rollout.folder import RunFolder
 from sandmle.outcome import RATES, reached
+from sandmle.rollout.folder import RunFolder
 from sandmle.stats import Interval, paired_difference
 from sandmle.types import Trajectory
 
