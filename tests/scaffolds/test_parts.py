@@ -139,7 +139,7 @@ def test_what_aide_shows(small: Task, sandbox: Sandbox, monkeypatch: pytest.Monk
 
 
 def test_what_aira_shows(small: Task, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    cast(monkeypatch, 0.1, 0, 0.1, 0.9)
+    cast(monkeypatch, 0.1, 0, 0.1, 0, 0.1, 0, 0.9)
     llm = Listening([*CRASH, *CRASH, *CRASH, *good(0.5), *good(0.6)])
     play(small, sandbox, "aira-greedy", llm, max_turns=4, search={"num_drafts": 1, "debug_prob": 1})
     repair = llm.asked[2][1].content
@@ -149,7 +149,7 @@ def test_what_aira_shows(small: Task, sandbox: Sandbox, monkeypatch: pytest.Monk
 def test_a_crossover_shows_both(
     small: Task, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cast(monkeypatch, 0, 0, 0.1, 0, 1)
+    cast(monkeypatch, 0, 0, 0.1, 0, 1, 0.9, 0)
     search = {"individuals": 2, "generations": 3}
     llm = Listening(script(0.5, 0.6, 0.7, 0.8, 0.9))
     play(small, sandbox, "aira-evo", llm, max_turns=5, search=search)

@@ -63,7 +63,7 @@ SCRIPTS = {
     "exits": ("import sys; sys.exit(0)", "ok"),
     "writes past Python": ("import os; os.write(1, b'from below\\n')", "ok"),
     "200,000 lines": (
-        "for i in range(200000): print('line', i)\nprint('validation metric: 0.5')",
+        "print('a line\\n' * 200000)\nprint('validation metric: 0.5')",
         "ok",
     ),
     "asks": ("input()", "error"),
@@ -85,24 +85,27 @@ class Talkative:
 
 
 # the ways in which a scaffold runs programs: one by one, several in a round, in a conversation
+# a short limit for those that must meet it, a long one for the others: a busy machine is no failure
+@pytest.mark.parametrize("stuck", [True, False])
 @pytest.mark.parametrize("name", ["aide-orig", "ml-master", "mle-agent-paper"])
 def test_programs_that_broke_others_cost_a_node_each(
-    name: str, small: Task, sandbox: Sandbox
+    name: str, stuck: bool, small: Task, sandbox: Sandbox
 ) -> None:
-    programs = [FIRST + code for code, _ in SCRIPTS.values()]
-    llm = Talkative([*programs, FIRST], as_json=name == "mle-agent-paper")
+    scripts = [one for one in SCRIPTS.values() if (one[1] == "timeout") is stuck]
+    programs = [("" if stuck else FIRST) + code for code, _ in scripts]
+    llm = Talkative(programs, as_json=name == "mle-agent-paper")
     # one at a time, so that the order is that of the scripts
     search = {"workers": 1} if name == "ml-master" else {}
-    outcome = play(
-        small, sandbox, name, llm, Limits(wall_s=4), max_turns=len(programs) + 1, search=search
-    )
-    assert outcome.stop_reason == "max_turns"
-    ends = [turn.result.status for turn in outcome.turns]
-    assert ends == [*(end for _, end in SCRIPTS.values()), "ok"]
+    limits = Limits(wall_s=1 if stuck else 90)
+    outcome = play(small, sandbox, name, llm, limits, max_turns=len(programs), search=search)
+    assert (outcome.stop_reason, outcome.error) == ("max_turns", None)
+    assert [turn.result.status for turn in outcome.turns] == [end for _, end in scripts]
     faults = [turn.node.fault for turn in outcome.turns]
-    assert [not fault for fault in faults] == [end == "ok" for end in ends]
-    assert faults[0] == "stopped: the time limit was reached"
-    assert outcome.grade.score == 1.0
+    assert [not fault for fault in faults] == [end == "ok" for _, end in scripts]
+    if stuck:
+        assert faults == ["stopped: the time limit was reached"] * len(scripts)
+    else:
+        assert outcome.grade.score == 1.0
 
 
 NONSENSE = [
