@@ -27,8 +27,8 @@ def people(n=240, seed=0):
     age, trade = rng.integers(18, 70, n), rng.choice(["smith", "baker", "clerk"], n)
     pay = 3.0 * age + 40 * (trade == "smith") + rng.normal(0, 15, n)
     return {
-        "age": age, "trade": trade, "height": rng.normal(170, 9, n).round(1), "town": rng.integers(0, 24, n),
-        "year": rng.integers(1990, 2020, n), "pay": pay.round(2),
+        "age": age, "trade": trade, "height": rng.normal(170, 9, n).round(1),
+        "town": rng.integers(0, 24, n), "year": rng.integers(1990, 2020, n), "pay": pay.round(2),
     }  # fmt: skip
 
 
