@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from build import build_task
 
 from sandmle.bench.facts import competitions
 from sandmle.bench.mlebench import Data, grade_file
@@ -109,10 +110,11 @@ def test_the_recipe_is_that_of_the_paper() -> None:
     assert names_of("lite", [CACTUS]) == [CACTUS]
 
 
-def test_each_budget_is_a_run_of_its_own(corpus, tmp_path) -> None:
-    config = load_config(
-        None, [f"corpus.path='{corpus.root}'", "corpus.limit=1", "group=1"]
-    )  # fmt: skip
+def test_each_budget_is_a_run_of_its_own(tmp_path) -> None:
+    answers = "id,label\na,1\nb,0\n"
+    code = f"open('submission.csv', 'w').write({answers!r})\n"
+    build_task(tmp_path / "c", answers, classes=("0", "1"), solutions={"90-reference": code})
+    config = load_config(None, [f"corpus.path='{tmp_path / 'c'}'", "group=1"])
     roots = run_budgets(config, [0, 1, 3], tmp_path / "scaling")
     assert [root.name for root in roots] == ["turns-001", "turns-003"]
     rungs = separate([read_run(root) for root in roots])

@@ -152,6 +152,4 @@ SUITE: tuple[Source, ...] = (
     Source("food", "statsmodels", _statsmodels("engel"), {"target": "foodexp", "metric": "mae"}),
     Source("sunspots", "statsmodels", _statsmodels("sunspots", extra=_lagged("SUNACTIVITY", 3)),
            {"target": "SUNACTIVITY", "time": "YEAR", "metric": "mae"}),
-    Source("inflation", "statsmodels", _statsmodels("macrodata", extra=_lagged("infl", 2)),
-           {"target": "infl", "time": "year", "drop": ("realint",), "metric": "mae"}),
 )  # fmt: skip

@@ -49,10 +49,21 @@ def _single(real: Real, goal: Floats, train: Sequence[int]) -> Check:
         numbers[np.isnan(numbers)] = -1e9
         code = {text: n for n, text in enumerate(sorted(set(cells)))}
         features = np.column_stack([numbers, [float(code[cell]) for cell in cells]])
-        shares[name] = explained(features, goal[list(train)])
+        # a small tree cannot follow a line to the end, ranks can
+        shares[name] = max(explained(features, goal[list(train)]), _ranked(numbers, goal, train))
     which = max(shares, key=lambda name: shares[name])
     detail = f"column {which!r} gives the target away; leave it out with --drop {which}"
     return at_most("single_column", shares[which], MAX_SINGLE, detail)
+
+
+def _ranked(numbers: Floats, goal: Floats, train: Sequence[int]) -> float:
+    """Return the squared rank correlation of a column with a target of numbers; 0 for classes."""
+    from scipy.stats import rankdata
+
+    value = goal[list(train)]
+    if value.shape[1] > 1 or np.ptp(numbers) == 0 or np.ptp(value) == 0:
+        return 0.0
+    return float(np.corrcoef(rankdata(numbers), rankdata(value[:, 0]))[0, 1] ** 2)
 
 
 def _twins(real: Real, train: Sequence[int], test: Sequence[int]) -> list[Check]:
