@@ -136,7 +136,7 @@ def changed(path: str, value: object) -> str:
         (changed("final_dimensions.n_features", 7), "n_features"),
         (changed("evaluation_specs.direction", "min"), "better max"),
         (changed("evaluation_specs.metric", "accurcy"), "accuracy"),
-        (changed("evaluation_specs.metric", "rmse"), "wants number"),
+        (changed("evaluation_specs.metric", "r2"), "wants number"),
         (changed("evaluation_specs.metric", "ndcg"), "cannot be used here"),
         (changed("feature_mapping.feat_0", None), "feat_0"),
         (changed("feature_mapping.feat_0.name", "route"), "share a name"),
