@@ -117,6 +117,20 @@ def test_rollout_and_view(small: Path, tmp_path: Path) -> None:
     assert "only runs can be compared" in both.stderr
 
 
+def test_seeds_are_listed_and_made_from_data(tmp_path: Path) -> None:
+    listed = json.loads(run("seeds", "list", "--json").stdout)["seeds"]
+    assert len(listed) == 60
+    assert listed[0]["metric"] == "order_tau"
+    rows = "".join(f"{i},{i * i % 13},{'uv'[i % 2]}\n" for i in range(30))
+    (tmp_path / "own.csv").write_text(f"id,zebrafinch,kind\n{rows}")
+    to = tmp_path / "seeds.json"
+    made = run("seeds", "from-data", tmp_path / "own.csv", "--target", "kind", "--to", to, "--json")
+    dna = json.loads(made.stdout)
+    assert (dna["modality"], dna["target_info"]["cardinality"]) == ("tabular", 2)
+    assert "zebrafinch" not in made.stdout
+    assert json.loads(to.read_text())["seeds"][0]["dna"] == dna
+
+
 def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_path: Path) -> None:
     first = run("rollout", small, "--set", "env.max_turns=3", "--dry-run", "--out", tmp_path / "r")
     assert first.returncode == 0
@@ -152,6 +166,15 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["generate", "out", "--level", "9"], "levels go from 1 to 5"),
         (["generate", "out", "--mix", "no.toml"], "no.toml: cannot be read"),
         (["generate", "out", "--seeds", "no.json"], "no.json: cannot be read"),
+        (["generate", "out", "--seeds", "leaf-classification"], "--force takes it all the same"),
+        (["generate", "out", "--factory", "magic"], "procedural, or llm"),
+        (["generate", "out", "--factory", "llm"], "--seeds"),
+        (
+            ["generate", "out", "--factory", "llm", "--seeds", "mle-bench", "--model", "gpt"],
+            "write it as one of replay:example, openai:MODEL, hf:PATH",
+        ),
+        (["seeds", "show", "spaceship-titanik"], "did you mean 'spaceship-titanic'"),
+        (["seeds", "from-data", "no.csv", "--target", "y"], "no.csv: cannot be read"),
         (["generate", "out", "--test-policy", "small"], "Known: adaptive, paper20"),
         (["generate", "out", "--thresholds", "medals"], "Known: anchors, paper"),
         (["generate", "out", "--workers", "0"], "at least one"),

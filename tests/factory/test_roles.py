@@ -14,6 +14,7 @@ from sandmle.factory.roles.desk import Call, Desk, Example
 from sandmle.factory.roles.judge import ladder_of
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
 from sandmle.factory.roles.studio import Done, Order, build, funnel, spent
+from sandmle.factory.roles.twins import Twins, structure
 from sandmle.factory.roles.workshop import LIMITS, Made, Unfit, judged, make
 from sandmle.factory.seeds.choose import choose_seeds
 from sandmle.grading.check import check_task
@@ -136,7 +137,7 @@ def changed(path: str, value: object) -> str:
         (changed("final_dimensions.n_features", 7), "n_features"),
         (changed("evaluation_specs.direction", "min"), "better max"),
         (changed("evaluation_specs.metric", "accurcy"), "accuracy"),
-        (changed("evaluation_specs.metric", "rmse"), "wants number"),
+        (changed("evaluation_specs.metric", "r2"), "wants number"),
         (changed("evaluation_specs.metric", "ndcg"), "cannot be used here"),
         (changed("feature_mapping.feat_0", None), "feat_0"),
         (changed("feature_mapping.feat_0.name", "route"), "share a name"),
@@ -184,7 +185,7 @@ WRITES = "import os; os.makedirs('out'); open('out/train.csv', 'w').write('a\\n1
         (WRITES + "open('out/run.sh', 'w')", "wrong_files"),
         (WRITES + "os.symlink('/etc/passwd', 'out/answer.csv')", "wrong_files"),
         (WRITES + "os.link('out/train.csv', 'out/test.csv')", "wrong_files"),
-        (WRITES + "os.mkfifo('out/test.csv')", "wrong_files"),
+        (WRITES + "os.mkfifo('out/test.csv')", "generator_failed|wrong_files"),
         (WRITES + "import signal; os.kill(os.getpid(), 9)", "generator_failed"),
     ],
 )
@@ -313,6 +314,20 @@ def test_the_funnel_adds_up() -> None:
     assert lost + counts["kept"] == counts["planned"]
 
 
+def test_twins_are_found_by_structure_and_by_text() -> None:
+    dna = read_answer(recorded(TABLE, "dna.1"), Dna).as_task_dna()
+    text = recorded(TABLE, "writer-0-0.2")
+    twins = Twins()
+    assert twins.add("one", structure(dna, "Glass", ["a", "b"]), text) is None
+    bigger = dna.dataset_stats.model_copy(update={"sample_count": 7})
+    same = structure(dna.model_copy(update={"dataset_stats": bigger}), "glass", ["b", "a"])
+    assert twins.add("two", same, "quite another text") == "duplicate_structure: one"
+    other = structure(dna, "Glass", ["a", "c"])
+    nearly = text.replace("grocery wholesaler", "dairy")
+    assert twins.add("three", other, nearly) == "duplicate_text: one"
+    assert twins.add("four", other, recorded(PICTURES, "writer-0-0.2")) is None
+
+
 def test_a_model_that_says_nothing_of_use_leaves_an_empty_corpus(tmp_path: Path) -> None:
     order = Order(seeds=choose_seeds(f"{TABLE},{PICTURES}"), scenarios=2, mutation_sets=2)
     with pytest.raises(UsageError, match=r"no task is left of 8.*planned: bad_answer"):
@@ -350,6 +365,9 @@ def test_the_example_is_repaired_and_kept(name: str, tmp_path: Path) -> None:
     sent = [e["reason"] for e in journal(out / ".factory") if e["event"] == "sent_back"]
     assert list(dict.fromkeys(sent)) == SENT_BACK[name]
     assert spent(out, 1).calls == len(replies)
+    third = Counting()
+    assert build(out, order, third, SECTION, validation=0.0) == index
+    assert third.asked == 0
     (task,) = open_corpus(out)
     assert task.card.sound
     assert not [c for c in check_task(task) if c.passed is False]

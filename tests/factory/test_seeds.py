@@ -78,6 +78,12 @@ def test_a_seed_chooses_families_that_are_like_it() -> None:
         assert FAMILIES.get(found.family).modality == found.seed.dna.modality
     able = [one for one in catalogue() if any(f.supports(one.dna) for f in FAMILIES)]
     assert len(able) == 45
+    everything = Mix(seeds=tuple(one.seed for one in able)).resolve()
+    for slot, one in enumerate(able):
+        found = stratum(everything, 0, slot)
+        assert found.seed == one.seed
+        sort = FAMILIES.get(found.family)
+        assert (sort.modality, sort.task_type) == (one.modality, one.task_type)
 
 
 def test_a_folder_becomes_a_seed(tmp_path: Path) -> None:

@@ -188,7 +188,8 @@ class Stage:
             if result.status == "infra":
                 raise SandboxError(result.stderr)
             if result.status != "ok":
-                raise TaskError(f"ladder script {script.name!r} failed:\n{result.stderr}")
+                told = result.stderr or f"it ended with {result.status}"
+                raise TaskError(f"ladder script {script.name!r} failed:\n{told}")
             submission = workspace.read("submission.csv", MAX_BYTES)
             return check(submission, self._schema, self._ids)
         except (Invalid, FileNotFoundError) as error:

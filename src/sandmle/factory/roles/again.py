@@ -1,4 +1,4 @@
-"""`tasks check --deep` for tasks that a model wrote: its programs run again, as hostile ones."""
+"""`tasks check --deep` for tasks that a model wrote: its programs are run again."""
 
 from sandmle.errors import GradingError, TaskError
 from sandmle.factory.roles.judge import ladder_of

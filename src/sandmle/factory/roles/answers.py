@@ -80,7 +80,7 @@ class FinalDimensions(Record):
 class Measured(Record):
     """How a submission is judged."""
 
-    metric: Short
+    metric: str
     direction: Direction
     thresholds_logic: Sentence
 

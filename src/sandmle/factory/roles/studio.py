@@ -18,12 +18,13 @@ from sandmle.factory.roles.desk import Call, Desk, Source
 from sandmle.factory.roles.developer import Developed, develop
 from sandmle.factory.roles.mlops import evaluate
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
+from sandmle.factory.roles.twins import Twins, structure
 from sandmle.factory.roles.workshop import EVALUATOR, GENERATOR, Unfit
 from sandmle.factory.roles.writer import describe
 from sandmle.files import Locked, lock, read_lines, sha256, to_json, write_atomic
 from sandmle.grading.grader import threshold_keys
 from sandmle.sandbox.base import Sandbox, open_sandbox
-from sandmle.tasks.corpus import CorpusIndex, root_hash, split_ids, write_index
+from sandmle.tasks.corpus import CorpusIndex, open_corpus, root_hash, split_ids, write_index
 from sandmle.tasks.folder import CARD, open_task, write_task
 from sandmle.types import (
     Dimensions,
@@ -105,9 +106,10 @@ def build(
         out.mkdir(parents=True, exist_ok=True)
         with lock(out), closing(Desk(out / FOLDER, source, section)) as desk:
             _claim(out, order, source)
+            twins = Twins(list(open_corpus(out)) if any(out.glob(f"*/{CARD}")) else ())
             room = SandboxSection(backend=sandbox, preload="vision,audio")
             with closing(open_sandbox(room, concurrency)) as box:
-                done = _run(out, order, desk, box, concurrency, progress)
+                done = _run(out, order, desk, box, twins, concurrency, progress)
             index = _index(out, order, source, done, validation)
             write_index(out, index)
     except Locked:
@@ -129,13 +131,16 @@ def _claim(out: Path, order: Order, source: Source) -> None:
 
 
 def _run(
-    out: Path, order: Order, desk: Desk, box: Sandbox, concurrency: int, progress: Progress | None
-) -> list[Done]:
+    out: Path, order: Order, desk: Desk, box: Sandbox, twins: Twins, concurrency: int,
+    progress: Progress | None,
+) -> list[Done]:  # fmt: skip
     """Work on several seeds side by side; the items of one share structure and scenarios."""
     done: list[Done] = []
     total = len(order.seeds) * order.scenarios * order.mutation_sets
     with ThreadPoolExecutor(concurrency) as pool:
-        for found in pool.map(lambda seed: list(_seed(out, order, seed, desk, box)), order.seeds):
+        for found in pool.map(
+            lambda seed: list(_seed(out, order, seed, desk, box, twins)), order.seeds
+        ):
             for one in found:
                 done.append(one)
                 if progress is not None:
@@ -143,7 +148,9 @@ def _run(
     return done
 
 
-def _seed(out: Path, order: Order, seed: Seed, desk: Desk, box: Sandbox) -> Iterator[Done]:
+def _seed(
+    out: Path, order: Order, seed: Seed, desk: Desk, box: Sandbox, twins: Twins
+) -> Iterator[Done]:
     items = [Item(seed, s, m) for s in range(order.scenarios) for m in range(order.mutation_sets)]
     try:
         dna = extract(desk, seed)
@@ -155,7 +162,7 @@ def _seed(out: Path, order: Order, seed: Seed, desk: Desk, box: Sandbox) -> Iter
     used: dict[int, list[str]] = {}
     for item in items:
         try:
-            yield _item(out, order, item, dna, places[item.scenario], used, desk, box)
+            yield _item(out, order, item, dna, places[item.scenario], used, desk, box, twins)
         except Unfit as error:
             yield _ended(desk, item, _stage_of(error), error.reason, str(error))
 
@@ -174,7 +181,7 @@ def _stage_of(error: Unfit) -> Stage:
 
 def _item(
     out: Path, order: Order, item: Item, dna: Dna, place: Place, used: dict[int, list[str]],
-    desk: Desk, box: Sandbox,
+    desk: Desk, box: Sandbox, twins: Twins,
 ) -> Done:  # fmt: skip
     """Take one item through every stage that it passes."""
     where = (item.scenario, item.mutation)
@@ -198,6 +205,10 @@ def _item(
         stage = "evaluated"
         text = describe(desk, call("writer"), item.seed, plan, made.shipped)
         stage = "described"
+        names = [fault.name for fault in faults.mutations]
+        twin = twins.add(item.task_id, structure(dna.as_task_dna(), place.domain, names), text)
+        if twin is not None:
+            raise Unfit(*twin.split(": "))
     except ModelError as error:
         raise _Halted(stage, _named(error), str(error)) from None
     except Unfit as error:
