@@ -690,7 +690,7 @@ MUTANTS = [
     ),
     Mutant(
         "a failed model is a bad trajectory",
-        "rollout/record.py",
+        "outcome.py",
         '("model_error", "infra_error", "grader_error")',
         '("infra_error", "grader_error")',
         "rollout/test_runner.py::test_a_failure_is_recorded_and_its_siblings_go_on",
