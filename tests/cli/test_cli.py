@@ -171,7 +171,7 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["generate", "out", "--factory", "llm"], "--seeds"),
         (
             ["generate", "out", "--factory", "llm", "--seeds", "mle-bench", "--model", "gpt"],
-            "write it as one of replay:example, openai:MODEL, hf:PATH",
+            "write it as replay:example, openai:MODEL or hf:PATH",
         ),
         (["seeds", "show", "spaceship-titanik"], "did you mean 'spaceship-titanic'"),
         (["seeds", "from-data", "no.csv", "--target", "y"], "no.csv: cannot be read"),

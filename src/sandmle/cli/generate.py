@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sandmle.factory.mix import Mix, Seed
     from sandmle.factory.slot import Filled
 
+_VALIDATION = 0.1  # the share of tasks to validate on
 Names = Annotated[str | None, typer.Option(help="Only these; separate several by commas.")]
 
 
@@ -67,13 +68,26 @@ def generate(
     from sandmle.factory.pipeline import make, new_job, require
     from sandmle.factory.size import megabytes
 
+    if factory == "llm":
+        from sandmle.cli.studio import by_model
+
+        if seeds is None or model is None:
+            raise UsageError("--factory llm: give --seeds and --model")
+        wanted = _seeds(seeds, force, every=True)
+        by_model(
+            out, wanted, seed, model, per_seed, concurrency, max_usd, usd_per_million, _VALIDATION,
+            sandbox, as_json,
+        )  # fmt: skip
+        return
+    if factory != "procedural":
+        raise UsageError(f"--factory {factory}: write procedural, or llm")
     chosen = _mix(mix, _seeds(seeds, force), family, modality, task_type, level, holdout_families)
     require(sandbox, workers)
     job = new_job(n, seed, chosen, test_policy, thresholds)
     if val is not None and not 0 <= val < n:
         raise UsageError(f"--val {val}: some of the {n} tasks must be left to train on")
     say(f"{n} {'task' if n == 1 else 'tasks'}, about {megabytes(job, n):,.1f} MB in all")
-    share = 0.1 if val is None else val / n
+    share = _VALIDATION if val is None else val / n
     with resumable():
         index = make(out, n, job, share, workers=workers, progress=_tell, sandbox=sandbox)
     if as_json:
