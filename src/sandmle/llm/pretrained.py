@@ -40,7 +40,12 @@ def locate(argument: str) -> str:
     """
     if argument == SMALL:
         return str(_small_folder())
-    return str(weights_folder(Path(argument))) if Path(argument).is_dir() else argument
+    if not Path(argument).is_dir():
+        return argument
+    try:
+        return str(weights_folder(Path(argument)))
+    except UsageError as error:
+        raise UsageError(f"policy hf:{argument}: cannot be loaded: {error}") from None
 
 
 def load_pretrained(argument: str, dtype: str | None = None) -> tuple[Any, Any]:
