@@ -8,7 +8,8 @@ tables: 183 tasks to train on, 97 held out (`val`), and 56 of two families that 
 made and learns from them (SFT), then plays and learns by itself (GRPO). Base, SFT and SFT + GRPO
 play every held-out task three times; differences are paired over tasks, with 95 % bootstrap
 intervals. Beside it: GRPO with the sparse reward from the same start, SFT on the best episode of
-each group of the policy's own (as many episodes as GRPO played), and every expert's part alone.
+each group of the policy's own (as many episodes as GRPO played). `fixed_script.py` says what one
+and the same program earns on these tasks.
 """
 
 import argparse

@@ -17,6 +17,7 @@ import numpy as np
 from sandmle.config import PolicySection
 from sandmle.errors import UsageError
 from sandmle.llm.base import LLM, Completion, Message
+from sandmle.metrics.registry import METRICS
 from sandmle.rollout import snippets
 from sandmle.rollout.policies import POLICIES
 from sandmle.rollout.snippets import Model, Snippet
@@ -105,8 +106,6 @@ def look(task: Task) -> Sight:
 
 def form_of(card: TaskCard) -> str:
     """Return the kind of submission that the metric of a task wants."""
-    from sandmle.metrics.registry import METRICS
-
     return METRICS.get(card.metric.name).kind.name
 
 

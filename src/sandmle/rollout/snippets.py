@@ -115,36 +115,31 @@ NUMBERS = (
 
 # features of words, dates, codes and other tables
 WORDS = (
-    Snippet("dummies", "F.append(pd.get_dummies(D[W]))", 2.0, words=1),
-    Snippet("counts", "F += [D.groupby(c)[c].transform('size') for c in W]", words=1),
+    Snippet("dummies", "F.append(pd.get_dummies(D[W]))", 2.0),
+    Snippet("counts", "F += [D.groupby(c)[c].transform('size') for c in W]"),
     Snippet(
         "crosses",
         "F += [Z.mul(D[c] == v, axis=0) for c in W[-2:] for v in D[c].unique()]",
         0.7,
-        words=1,
     ),
     Snippet(
         "group centring",
         "C = Z - Z.groupby(D[W[0]]).transform('mean')\nF += [C, C.abs()]",
         0.7,
-        words=1,
     ),
-    Snippet("group means", "F.append(Z.groupby(D[W[0]]).transform('mean'))", words=1),
+    Snippet("group means", "F.append(Z.groupby(D[W[0]]).transform('mean'))"),
 )
 DATES = (
-    Snippet("days", "t = pd.to_datetime(D[W[0]])\nF.append((t - t.min()).dt.days / 365)", 1.5, 1),
+    Snippet("days", "t = pd.to_datetime(D[W[0]])\nF.append((t - t.min()).dt.days / 365)", 1.5),
     Snippet(
         "hours and weekdays",
         "t = pd.to_datetime(D[W[0]])\nF += [t.dt.hour, t.dt.dayofweek, t.dt.dayofyear]",
-        1.0,
-        1,
     ),
     Snippet(
         "trends",
         "t = pd.to_datetime(D[W[0]])\nd = (t - t.min()).dt.days / 365\n"
         "F += [d, Z.mul(d, axis=0), np.sin(2 * np.pi * d), np.cos(2 * np.pi * d)]",
         0.6,
-        1,
     ),
     Snippet(
         "waves",
@@ -154,24 +149,21 @@ DATES = (
         "    w = [f(2 * np.pi * k * d) for f in (np.sin, np.cos)]\n"
         "    F += [free, *w, *[one * free for one in w]]",
         0.6,
-        1,
     ),
 )
 CODES = (
-    Snippet("lengths", "F.append(D[W[0]].str.len())", 1.0, 1),
-    Snippet("first letters", "F.append(pd.get_dummies(D[W[0]].str[0]))", 1.0, 1),
+    Snippet("lengths", "F.append(D[W[0]].str.len())"),
+    Snippet("first letters", "F.append(pd.get_dummies(D[W[0]].str[0]))"),
     Snippet(
         "letters of the code",
         "s = D[W[0]].str\nF += [s[i] == v for i in range(s.len().max()) for v in s[i].unique()]",
         0.6,
-        1,
     ),
     Snippet(
         "halves of the code",
         "s = D[W[0]].str\nF += [s[i] >= '5' for i in range(s.len().max())]\n"
         "F += [Z.mul(s[-1] == v, axis=0) for v in s[-1].unique()]",
         0.6,
-        1,
     ),
 )
 _SIDE = (

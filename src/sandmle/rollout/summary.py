@@ -9,7 +9,6 @@ from sandmle.stats import mean_interval, pass_at_k
 from sandmle.types import Direction, Trajectory, Turn
 
 _PARTS = ("model", "execution")
-__all__ = ["RATES", "reached", "summarise"]
 
 
 def summarise(

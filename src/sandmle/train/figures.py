@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from sandmle.rollout.summary import RATES, reached
+from sandmle.outcome import RATES, reached
 from sandmle.train.collect import Clock, Rollout
 from sandmle.types import Trajectory
 

@@ -12,8 +12,9 @@ class Saving:
 
     @property
     def step(self) -> int:
-        """Return the number of the step that was last finished."""
-        raise NotImplementedError
+        """Return how many steps were finished; with GRPO one is a batch of episodes."""
+        updates = getattr(self.args, "num_iterations", 1)  # type: ignore[attr-defined]
+        return int(self.state.global_step) // int(updates)  # type: ignore[attr-defined]
 
     def save_now(self) -> None:
         """Write a checkpoint unless there is one of this step, or nothing was trained."""

@@ -13,7 +13,7 @@ from typing import Any
 from sandmle.config import Config, SFTSection, dump_config
 from sandmle.env.tokens import TokenLedger
 from sandmle.errors import UsageError
-from sandmle.files import Locked, append_line, lock, to_json, write_atomic
+from sandmle.files import LOCK, Locked, append_line, lock, to_json, write_atomic
 from sandmle.llm.pretrained import load_pretrained, quiet, require_extra
 from sandmle.train.checkpoints import Checkpoints
 from sandmle.train.codec import Codec, keep_history
@@ -42,7 +42,7 @@ def train_sft(
         keep_history(tokenizer)
         rows, too_long = tokenise(chosen, Codec(tokenizer), config.sft)
         facts = {
-            "sources": [str(path) for path in sources],
+            "sources": [str(path.resolve()) for path in sources],
             "read": len(read),
             "chosen": len(chosen),
             "too_long": too_long,
@@ -136,7 +136,7 @@ def _train(
 def _begin(out: Path, config: Config, facts: dict[str, Any]) -> None:
     """Note what the folder is about, or check that it is the same."""
     known = {"config.toml": dump_config(config), "sft.json": to_json(facts, indent=2) + "\n"}
-    foreign = [path.name for path in out.iterdir() if path.name not in (*known, ".lock")]
+    foreign = [path.name for path in out.iterdir() if path.name not in (*known, LOCK)]
     if foreign and not all((out / name).is_file() for name in known):
         raise UsageError(f"{out}: is not empty and holds no such run; choose another folder")
     for name, text in known.items():

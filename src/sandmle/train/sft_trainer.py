@@ -25,11 +25,6 @@ class ReplyTrainer(Saving, SFTTrainer):  # type: ignore[misc]
         self.checkpoints = checkpoints
         super().__init__(*arguments, **options)
 
-    @property
-    def step(self) -> int:
-        """Return how many updates were made."""
-        return int(self.state.global_step)
-
     def quieten(self) -> None:
         """Keep the library's own lines off stdout, which is for results."""
         self.remove_callback(PrinterCallback)

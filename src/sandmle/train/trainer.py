@@ -74,11 +74,6 @@ class EpisodeTrainer(Saving, GRPOTrainer):  # type: ignore[misc]
         self.forward_s = 0.0  # and the model's share of it beside sampling
         super().__init__(*arguments, **options)
 
-    @property
-    def step(self) -> int:
-        """Return how many batches of episodes were trained on."""
-        return int(self.state.global_step) // int(self.args.num_iterations)
-
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Give the loggers our figures too."""
         numbers = {k: v for k, v in self.figures.items() if isinstance(v, (int, float))}
