@@ -771,7 +771,7 @@ def survives(mutant: Mutant) -> str | None:
         if text.count(mutant.old) != 1:
             return f"its place was found {text.count(mutant.old)} times in {mutant.module}"
         path.write_text(text.replace(mutant.old, mutant.new))
-        options = ["-xq", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        options = ["-xq", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist"]
         options += ["--hypothesis-profile", "unshrunk"]
         result = subprocess.run(
             [sys.executable, "-m", "pytest", *options, str(ROOT / "tests" / mutant.test)],
@@ -783,7 +783,8 @@ def survives(mutant: Mutant) -> str | None:
         )
     if result.returncode == 1 and "FAILED tests/" in result.stdout:
         return None
-    return f"pytest ended with {result.returncode}:\n{result.stdout[-1500:]}"
+    said = f"{result.stdout[-1500:]}\n{result.stderr[-1500:]}"
+    return f"pytest ended with {result.returncode}:\n{said}"
 
 
 def table() -> str:

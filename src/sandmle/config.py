@@ -139,7 +139,8 @@ class GRPOSection(Record):
     from what was played. `completion_tokens` bounds a trajectory behind its prompt, observations
     included. `timeout_rule` says when a trajectory is masked: `any` of its executions timed out
     (paper), `fraction>X` of them did, or `never`. `resample_flat` is how many times groups without
-    spread are replaced by groups of other tasks.
+    spread are replaced by groups of other tasks. With `aim`, tasks are drawn of kinds that this
+    share of the last episodes brought to `aim_at` (`sandmle.train.aim`); without it, each in turn.
 
     `loss`, `scale_rewards` and `beta` are TRL's. `micro_batch` is how many trajectories go through
     the model at once (default: a group). `precision` of the computation, not of the weights, which
@@ -155,6 +156,8 @@ class GRPOSection(Record):
     completion_tokens: int = Field(default=4096, ge=1)
     timeout_rule: str = "any"
     resample_flat: int = Field(default=0, ge=0)
+    aim: float | None = Field(default=None, gt=0, lt=1)
+    aim_at: Literal["valid", "median", "bronze", "silver", "gold", "any_medal"] = "median"
 
     loss: Literal["grpo", "dapo", "dr_grpo", "bnpo"] = "grpo"
     scale_rewards: Literal["group", "batch", "none"] = "group"

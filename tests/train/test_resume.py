@@ -130,6 +130,19 @@ def test_killed_while_a_checkpoint_is_written_it_ends_with_the_same_weights(
     assert ids[0] == ids[1], "the same tasks in the same order"
 
 
+def test_a_run_that_aims_draws_the_same_tasks_when_it_is_resumed(
+    given, tokenizer, tmp_path: Path
+) -> None:
+    settings = load_config(None, [*given, "grpo.aim=0.5"])
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    train_grpo(settings, whole, sampler=by_seed(tokenizer))
+    killed_in_checkpoint(2, lambda: train_grpo(settings, broken, sampler=by_seed(tokenizer)))
+    train_grpo(settings, broken, sampler=by_seed(tokenizer))
+    ids = [sorted({t["id"] for t in lines(run / "trajectories.jsonl")}) for run in (whole, broken)]
+    assert ids[0] == ids[1]
+    assert len(ids[0]) == 4 * 2, "one group a step"
+
+
 def test_a_signal_saves_and_then_takes_its_course(settings, tokenizer, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arrived: list[int] = []

@@ -16,6 +16,7 @@ from sandmle.rollout.runner import located
 from sandmle.rollout.summary import summarise
 from sandmle.sandbox.base import open_sandbox
 from sandmle.tasks.corpus import Corpus, root_hash
+from sandmle.train.aim import Aim, kinds_of
 from sandmle.train.checkpoints import Checkpoints
 from sandmle.train.codec import Codec, keep_history
 from sandmle.train.collect import Collector, Interrupted, Rollout
@@ -145,16 +146,30 @@ def task_order(tasks: int, count: int, seed: int) -> list[int]:
 def make_rollout_function(
     collector: Collector, corpus: Corpus, sampler: Sampler | None = None
 ) -> RolloutFunction:
-    """Return TRL's `rollout_func`: task ids in, token ids with masks and rewards out."""
-    size = collector.config.group
+    """Return TRL's `rollout_func`: task ids in, token ids with masks and rewards out.
+
+    With `grpo.aim` the ids say only how many tasks are wanted: which, the past decides.
+    """
+    config = collector.config
+    size = config.group
+    aim = None
+    if config.grpo.aim is not None:
+        past = collector.folder.trajectories()
+        aim = Aim(kinds_of(corpus), config.grpo, config.seed, past)
 
     def rollout(prompts: list[str], trainer: Any) -> dict[str, Any]:
+        step = trainer.step
         tasks = [corpus.get(name) for name in prompts]
-        with _sampling(trainer, collector.config, sampler) as engine:
-            rollouts = collector.play(tasks, engine, trainer.step)
-            drawn_anew = _replace_flat(rollouts, collector, corpus, engine, trainer.step)
+        if aim is not None:
+            tasks = [corpus[number] for number in aim.draw(step) for _ in range(size)]
+        with _sampling(trainer, config, sampler) as engine:
+            rollouts = collector.play(tasks, engine, step)
+            played = [*rollouts, *_replace_flat(rollouts, collector, corpus, engine, step)]
+        if aim is not None:
+            aim.note(step, [one.trajectory for one in played])
         flat = flat_groups([reward_of(one.trajectory) for one in rollouts], size)
         trainer.flat = [is_flat for is_flat in flat for _ in range(size)]
+        drawn_anew = (len(played) - len(rollouts)) // size
         trainer.figures = {**step_figures(rollouts, size), "resampled": drawn_anew}
         return to_batch(rollouts)
 
@@ -198,13 +213,14 @@ def episode_reward(
 
 def _replace_flat(
     rollouts: list[Rollout], collector: Collector, corpus: Corpus, engine: Engine, step: int
-) -> int:
+) -> list[Rollout]:
     """Replace groups without spread by groups of other tasks, a bounded number of times.
 
-    Which tasks depends on seed, step and round only. Returns how many groups were played for it.
+    Which tasks depends on seed, step and round only. Returns all that was played for it.
     """
     config = collector.config
-    size, played = config.group, 0
+    size = config.group
+    played: list[Rollout] = []
     for number in range(config.grpo.resample_flat):
         flat = flat_groups([reward_of(one.trajectory) for one in rollouts], size)
         places = [place for place, is_flat in enumerate(flat) if is_flat]
@@ -213,10 +229,11 @@ def _replace_flat(
         rng = np.random.default_rng([config.seed, step, number])
         chosen = rng.choice(len(corpus), len(places), replace=len(places) > len(corpus))
         tasks = [corpus[int(i)] for i in chosen for _ in range(size)]
-        fresh = collector.play(tasks, engine, step, config.grpo.tasks_per_step + played)
+        place = config.grpo.tasks_per_step + len(played) // size
+        fresh = collector.play(tasks, engine, step, place)
         for i, place in enumerate(places):
             rollouts[place * size : (place + 1) * size] = fresh[i * size : (i + 1) * size]
-        played += len(places)
+        played += fresh
     return played
 
 
