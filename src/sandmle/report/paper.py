@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from sandmle.errors import UsageError
 from sandmle.files import write_atomic
+from sandmle.report.costs import UNKNOWN, Prices, cost_table
 from sandmle.report.paired import overall, win_matrix
 from sandmle.report.plots import Bars, Cells, Lines, Plot, write_plot
 from sandmle.report.runs import Run, is_run, learning, read_run
@@ -24,7 +25,7 @@ class Written(NamedTuple):
     left_out: dict[str, str]
 
 
-def write_report(roots: Sequence[Path], out: Path) -> Written:
+def write_report(roots: Sequence[Path], out: Path, prices: Prices = UNKNOWN) -> Written:
     """Write every table and figure that the runs have something for; `UsageError` for no run."""
     for root in roots:
         if not is_run(root):
@@ -38,7 +39,7 @@ def write_report(roots: Sequence[Path], out: Path) -> Written:
     except OSError as error:
         raise UsageError(f"{out}: cannot be made ({error.strerror})") from None
     paths = []
-    grids = [*paper_tables(runs), task_table(runs)]
+    grids = [*paper_tables(runs), task_table(runs), cost_table(runs, prices)]
     for grid in grids:
         for text, suffix in ((markdown(grid), "md"), (latex(grid), "tex")):
             paths.append(out / f"{grid.name}.{suffix}")

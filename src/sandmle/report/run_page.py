@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sandmle.outcome import UNSCORABLE
+from sandmle.report.costs import cost_table
 from sandmle.report.episodes import EXPLAINED, MARKS, cut_for, detail, rows
 from sandmle.report.page import render, span, write
 from sandmle.report.runs import Run, learning, other_curves, read_run
@@ -37,6 +38,7 @@ def write_run_page(root: Path, out: Path | None = None) -> Path:
             for name, n in Counter(t.stop_reason for t in run.trajectories).most_common()
         },
         costs=_costs(summary),
+        phases=cost_table([run]) if run.steps else None,
         curve=chart("reward over steps", curves),
         learning=curves,
         others=[(one.name, chart(one.name, [one], (250, 120))) for one in other_curves(run)],

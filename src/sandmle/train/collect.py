@@ -6,6 +6,7 @@ sampled. No trainer and no torch in here: an engine samples, ledgers and traject
 """
 
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
@@ -43,7 +44,10 @@ class Rollout(NamedTuple):
 
 
 class Clock:
-    """Seconds of this process since the last `reset`, by what they went into."""
+    """Seconds of this process since the last `reset`, by what they went into.
+
+    `cpu` are CPU seconds of all its threads, by phase; what is done beside a phase is in it.
+    """
 
     def __init__(self) -> None:
         self.reset()
@@ -54,15 +58,17 @@ class Clock:
         self.waiting = 0.0  # for programs, with nothing to sample
         self.handling = 0.0  # parsing, grading and journaling beside programs: CPU seconds
         self.collating = 0.0  # opening, closing and recording episodes
+        self.cpu: dict[str, float] = defaultdict(float)
 
     @contextmanager
     def of(self, phase: str) -> Iterator[None]:
         """Add the time of a block to a phase."""
-        started = time.perf_counter()
+        started, cpu = time.perf_counter(), time.process_time()
         try:
             yield
         finally:
             setattr(self, phase, getattr(self, phase) + time.perf_counter() - started)
+            self.cpu[phase] += time.process_time() - cpu
 
 
 class _Seat(NamedTuple):
@@ -230,11 +236,10 @@ class Collector:
         return True
 
     def _advance(self, engine: Engine, rows: int) -> list[tuple[int, Sampled]]:
-        started = time.perf_counter()
-        replies = engine.advance()
-        seconds = time.perf_counter() - started
-        self.clock.generate += seconds
-        self._per_row += seconds / rows
+        before = self.clock.generate
+        with self.clock.of("generate"):
+            replies = engine.advance()
+        self._per_row += (self.clock.generate - before) / rows
         return replies
 
     def _finish(self, episode: _Episode) -> Rollout:

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sandmle.outcome import RATES, reached
 from sandmle.train.collect import Clock, Rollout
@@ -69,19 +69,42 @@ def mean_figures(played: Sequence[Trajectory]) -> dict[str, Any]:
     }
 
 
-def phases(clock: Clock, wall: float, batch: float, forward: float) -> dict[str, float]:
-    """Return the seconds of a step by what they went into.
+class Spent(NamedTuple):
+    """Seconds, or CPU seconds of this process, of a step.
 
-    `wall` is the whole step, `batch` all of it up to the first update, `forward` what the model
-    was used in that without sampling. `other` is parsing, grading and journaling (CPU seconds of
-    ours beside the programs), collating and recording. What is done beside sampling counts twice.
+    `whole` is the step, `batch` all of it up to the first update, `forward` what the model was used
+    in that without sampling.
+    """
+
+    whole: float
+    batch: float
+    forward: float
+
+    @property
+    def update(self) -> float:
+        """Return what the updates took."""
+        return self.whole - self.batch + self.forward
+
+
+def phases(clock: Clock, wall: Spent, cpu: Spent) -> dict[str, float]:
+    """Return the seconds of a step by what they went into, and this process's CPU seconds.
+
+    `other` is parsing, grading and journaling (CPU seconds of ours beside the programs), collating
+    and recording. What is done beside sampling counts twice, and its CPU seconds as sampling.
     """
     return {
-        "seconds": wall,
+        "seconds": wall.whole,
         "seconds_generate": clock.generate,
         "seconds_execute": max(0.0, clock.waiting - clock.handling),
-        "seconds_update": wall - batch + forward,
-        "seconds_other": clock.handling + batch - forward - clock.generate - clock.waiting,
+        "seconds_update": wall.update,
+        "seconds_other": clock.handling
+        + wall.batch
+        - wall.forward
+        - clock.generate
+        - clock.waiting,
+        "cpu_generate": clock.cpu["generate"],
+        "cpu_update": cpu.update,
+        "cpu_other": cpu.batch - cpu.forward - clock.cpu["generate"],
     }
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from transformers import TrainerCallback
 from trl import GRPOConfig, GRPOTrainer
 
@@ -17,7 +19,7 @@ from sandmle.config import Config
 from sandmle.files import append_line, to_json
 from sandmle.train.checkpoints import Checkpoints
 from sandmle.train.collect import Clock, Interrupted
-from sandmle.train.figures import phases
+from sandmle.train.figures import Spent, phases
 from sandmle.train.precision import in_bfloat16
 from sandmle.train.saving import Saving
 
@@ -70,8 +72,7 @@ class EpisodeTrainer(Saving, GRPOTrainer):  # type: ignore[misc]
         self.flat: list[bool] = []
         self.live = False  # whether the batch has anything to learn from
         self.figures: dict[str, Any] = {}  # of the last batch's episodes
-        self.batch_s = 0.0  # seconds since the step began: playing and collating
-        self.forward_s = 0.0  # and the model's share of it beside sampling
+        self.batch = self.forward_only = np.zeros(2)  # seconds and CPU seconds, see `Spent`
         super().__init__(*arguments, **options)
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
@@ -80,24 +81,29 @@ class EpisodeTrainer(Saving, GRPOTrainer):  # type: ignore[misc]
         super().log({**numbers, **logs} if "loss" in logs else logs, start_time)
 
     def _generate_and_score_completions(self, inputs: Any) -> Any:
-        started = time.perf_counter()
+        started = now()
         output = super()._generate_and_score_completions(inputs)
         for row, flat in enumerate(self.flat):
             if flat:
                 output["advantages"][row] = 0.0
         self.live = bool((output["advantages"] != 0).any()) or self.beta != 0
-        self.batch_s += time.perf_counter() - started
+        self.batch = self.batch + now() - started
         return output
 
     def _get_per_token_logps_and_entropies(self, *arguments: Any, **options: Any) -> Any:
-        started = time.perf_counter()
+        started = now()
         output = super()._get_per_token_logps_and_entropies(*arguments, **options)
         if not output[0].requires_grad:  # before the first update: those of the policy that played
-            self.forward_s += time.perf_counter() - started
+            self.forward_only = self.forward_only + now() - started
         return output
 
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
         return super()._compute_loss(model, trimmed(inputs))
+
+
+def now() -> NDArray[np.float64]:
+    """Return the clocks of the wall and of this process, in seconds."""
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 def trimmed(inputs: dict[str, Any]) -> dict[str, Any]:
@@ -135,7 +141,7 @@ class Steps(TrainerCallback):  # type: ignore[misc]
         self._validate = validate
         self._stopping = stopping
         self._progress = progress
-        self._started = 0.0
+        self._started = now()
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         """Validate what training starts from."""
@@ -145,8 +151,8 @@ class Steps(TrainerCallback):  # type: ignore[misc]
         """Start the clock of a step with the first of its passes."""
         if state.global_step % args.num_iterations == 0:
             self._clock.reset()
-            self.trainer.batch_s = self.trainer.forward_s = 0.0
-            self._started = time.perf_counter()
+            self.trainer.batch = self.trainer.forward_only = np.zeros(2)
+            self._started = now()
 
     def on_pre_optimizer_step(self, *_: Any, **__: Any) -> None:
         """Make no update out of nothing: momentum and decay would move the weights all the same."""
@@ -159,10 +165,12 @@ class Steps(TrainerCallback):  # type: ignore[misc]
         if state.global_step % args.num_iterations:
             return
         trainer, step = self.trainer, self.trainer.step
-        wall = time.perf_counter() - self._started
-        spent = phases(self._clock, wall, trainer.batch_s, trainer.forward_s)
+        whole = now() - self._started
+        wall, cpu = map(Spent, whole, trainer.batch, trainer.forward_only)
+        spent = phases(self._clock, wall, cpu)
         rate = trainer.figures["tokens"] / max(spent["seconds_generate"], 1e-9)
-        trainer.figures |= {"tokens_per_second": rate, **spent}
+        gpus = 0 if trainer.args.use_cpu else trainer.args.n_gpu
+        trainer.figures |= {"tokens_per_second": rate, **spent, "gpus": gpus}
         try:
             validated = self._validate(step)
         except Interrupted:
