@@ -1,4 +1,5 @@
-# make demo   the whole chain: tasks, rollouts, a page, two training steps
+# make demo   the whole chain: tasks, episodes, a page; then a model that learns. STAGE=1: no training
+# make learn  the long run of docs/learning.md: an hour
 # make test   the tests (no torch, and without the attacks of tests/redteam/run_all.py)
 # make gallery   GALLERY.md, one task of each family
 # make check  lint, types, layers
@@ -8,30 +9,57 @@ PYTHON ?= python3
 VENV ?= .venv
 CONSTRAINTS ?= -c constraints.txt
 DEMO ?= demo
+STAGE ?= 2
+TABLES ?= 48
+STEPS ?= 15
+ALL_KINDS := interaction,image_shapes,text_negation,audio_beats,graph_nodes,table_and_picture
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 FAILED := { echo "pip could not install (see above): is there a network, and room on the disk?"; exit 1; }
 
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: demo demo-train test gallery check clean
+.PHONY: demo demo-learn learn test test-slow gallery check clean
 
 demo: $(VENV)/.core
-	@echo "== four tasks: drawn, solved by their ladders, passed through the gate (half a minute)"
-	$(BIN)/sandmle generate $(DEMO)/tasks --n 4 --seed 0
+	@echo "== the page will be $(DEMO)/ladder/page.html"
+	@echo "== 1/2: six tasks, a kind of data each: drawn, solved by their ladders, through the gate (a minute)"
+	$(BIN)/sandmle generate $(DEMO)/tasks --n 6 --seed 0 --family $(ALL_KINDS)
 	$(BIN)/sandmle tasks check $(DEMO)/tasks
-	@echo "== thirty-two episodes: each rung of each ladder, in the sandbox (half a minute)"
+	@echo "== each rung of each ladder is played in the sandbox (a minute)"
 	$(BIN)/sandmle rollout $(DEMO)/tasks --policy scripted:ladder --group 8 --out $(DEMO)/ladder
 	$(BIN)/sandmle view $(DEMO)/ladder
-	@$(MAKE) --no-print-directory demo-train
+	@test "$(STAGE)" = 1 || $(MAKE) --no-print-directory demo-learn
 
-demo-train: $(VENV)/.train
-	@echo "== two steps of GRPO with a tiny random model (it earns nothing yet)"
-	@test -f $(DEMO)/grpo/summary.json || rm -rf $(DEMO)/grpo
-	test -f $(DEMO)/grpo/summary.json || $(BIN)/sandmle train grpo $(DEMO)/tasks \
-		--config recipes/tiny-cpu.toml --out $(DEMO)/grpo
-	$(BIN)/sandmle view $(DEMO)/grpo
-	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/grpo/page.html"
+# a small and short form of benchmarks/learning.py
+LEARN := $(DEMO)/learn
+MICRO := --config recipes/micro-cpu.toml
+HELD_OUT := $(MICRO) --set corpus.split=val --set concurrency=36 --set policy.requests=36 --group 3
+
+demo-learn: $(VENV)/.train
+	@echo "== 2/2: $(TABLES) tables, a quarter of them held out (two to four minutes)"
+	$(BIN)/sandmle generate $(LEARN)/tasks --n $(TABLES) --seed 0 --val $(shell expr $(TABLES) / 4) --level 1 \
+		--family interaction,mnar,group_relative,periodic,ratio_log,structured_code
+	@echo "== a model of a million weights learns from scripted experts (two minutes)"
+	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group 6 --out $(LEARN)/experts
+	test -d $(LEARN)/base || $(BIN)/sandmle train micro-init $(LEARN)/experts --out $(LEARN)/base
+	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --out $(LEARN)/sft
+	@echo "== and from its own episodes: $(STEPS) steps of GRPO (three to six minutes)"
+	$(BIN)/sandmle train grpo $(LEARN)/tasks --init $(LEARN)/sft $(MICRO) --out $(LEARN)/grpo \
+		--steps $(STEPS) --tasks-per-step 4
+	@echo "== all three play the held-out tasks (a minute)"
+	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/base $(HELD_OUT) --out $(LEARN)/base-val
+	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/sft $(HELD_OUT) --out $(LEARN)/sft-val
+	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/grpo $(HELD_OUT) --out $(LEARN)/grpo-val
+	$(BIN)/sandmle view $(LEARN)/grpo
+	$(BIN)/sandmle view $(LEARN)/base-val $(LEARN)/sft-val $(LEARN)/grpo-val $(LEARN)/grpo \
+		--beside docs/curves/micro-seed-0.jsonl --out $(DEMO)/learning.html
+	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/learning.html"
+	@echo "== so few steps on so few tasks show little; the curve of a longer run stands beside (make learn)"
+
+learn: $(VENV)/.train
+	$(BIN)/python benchmarks/learning.py $(DEMO)/long --seed 0 \
+		--only experts base sft grpo base-val sft-val grpo-val
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto -m "not slow" --ignore tests/train --ignore tests/redteam

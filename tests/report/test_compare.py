@@ -72,3 +72,20 @@ def test_only_runs_can_be_compared(run: Path, tmp_path: Path) -> None:
         write_view([run, tmp_path])
     with pytest.raises(UsageError, match="named twice"):
         write_view([run, run])
+
+
+def test_the_curve_of_a_run_that_is_elsewhere_is_drawn_too(run: Path, line: dict) -> None:
+    lines = [{"step": n, "reward": 0.01 * n} for n in range(1, 46)]
+    recorded = run.parent / "long.jsonl"
+    recorded.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    name = "recorded earlier: long, 45 steps"
+    assert name in write_view([run], beside=recorded).read_text()
+    first, second = play(run, line, "first", [0.1] * 6), play(run, line, "second", [0.2] * 6)
+    page = write_view([first, second], run.parent / "c.html", beside=recorded)
+    assert name in page.read_text()
+    (first / "metrics.jsonl").write_text(recorded.read_text())
+    page = write_view([second], run.parent / "d.html", beside=first)
+    assert "recorded earlier: first, 45 steps" in page.read_text()
+    for nothing in (run.parent / "none.jsonl", second, run / "run.json"):
+        with pytest.raises(UsageError, match="holds no steps"):
+            write_view([run], beside=nothing)

@@ -16,9 +16,13 @@ def view(
             "--out", "-o", help="Default: page.html in the folder; compare.html for several."
         ),
     ] = None,
+    beside: Annotated[
+        Path | None,
+        typer.Option(help="A training run, or its metrics.jsonl, whose curve is drawn too."),
+    ] = None,
 ) -> None:
     """Write one HTML page that shows runs or tasks; it opens without a network."""
     from sandmle.cli.tasks import describe_families
     from sandmle.report.view import write_view
 
-    print(write_view(paths, out, describe_families))
+    print(write_view(paths, out, describe_families, beside))

@@ -17,18 +17,22 @@ _NOTHING = {"mean": None, "low": None, "high": None}
 _TASKS = 300  # lines of the table of tasks
 
 
-def write_comparison(roots: Sequence[Path], out: Path) -> Path:
-    """Write the page that compares run folders; the others are held against the first."""
+def write_comparison(roots: Sequence[Path], out: Path, beside: Sequence[Series] = ()) -> Path:
+    """Write the page that compares run folders; the others are held against the first.
+
+    `beside` are curves of runs that are not here.
+    """
     runs = [read_run(root) for root in roots]
     names = _names(runs)
     means = [_means(run.trajectories) for run in runs]
-    curves = [
+    own = [
         Series(
             f"{name}: {one.name}", one.look if one.look == "faint" else f"look{n % 5}", one.points
         )
         for n, (name, run) in enumerate(zip(names, runs, strict=True))
         for one in learning(run)
     ]
+    curves = [*own, *beside]
     page = render(
         "compare.html.j2",
         [],

@@ -38,8 +38,10 @@ UNKNOWN = Prices()
 def run_costs(run: Run, prices: Prices = UNKNOWN) -> list[Cost]:
     """Return what each phase of a run cost, in order; none for a run without anything in it."""
     found = _training(run) if run.steps else _playing(run)
-    found += [Cost("validation", float(line["seconds"]), None, None) for line in run.validation]
-    return [cost._replace(usd=_dollars(cost, prices)) for cost in _joined(found)]
+    looked = _sum([line.get("seconds") for line in run.validation])
+    if looked:
+        found.append(Cost("validation", looked, None, None))
+    return [cost._replace(usd=_dollars(cost, prices)) for cost in found]
 
 
 def _training(run: Run) -> list[Cost]:
@@ -87,16 +89,6 @@ def _playing(run: Run) -> list[Cost]:
             0.0,
         ),
     ]
-
-
-def _joined(costs: Sequence[Cost]) -> list[Cost]:
-    """Return one cost for each phase: validations are one."""
-    found: dict[str, Cost] = {}
-    for cost in costs:
-        before = found.get(cost.phase)
-        seconds = cost.seconds + (before.seconds if before else 0.0)
-        found[cost.phase] = cost._replace(seconds=seconds)
-    return list(found.values())
 
 
 def _dollars(cost: Cost, prices: Prices) -> float | None:

@@ -10,19 +10,19 @@ from sandmle.report.costs import cost_table
 from sandmle.report.episodes import EXPLAINED, MARKS, cut_for, detail, rows
 from sandmle.report.page import render, span, write
 from sandmle.report.runs import Run, learning, other_curves, read_run
-from sandmle.report.svg import chart, figure
+from sandmle.report.svg import Series, chart, figure
 from sandmle.types import MILESTONES, REWARD_PARTS
 
 _GROUPS = 300  # lines of the map of groups
 
 
-def write_run_page(root: Path, out: Path | None = None) -> Path:
-    """Write the page of a run folder and return its path."""
+def write_run_page(root: Path, out: Path | None = None, beside: Sequence[Series] = ()) -> Path:
+    """Write the page of a run folder and return its path; `beside` are curves of others."""
     run = read_run(root)
     listed = rows(run.trajectories, run.cards)
     cut = cut_for(run.trajectories)
     summary = run.summary or {}
-    curves = learning(run)
+    curves = [*learning(run), *beside]
     groups = _groups(run, listed)
     page = render(
         "run.html.j2",

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeGuard, TypeVar
 
 from pydantic import ValidationError
 
-from sandmle.errors import SandmleError, TaskError
+from sandmle.errors import SandmleError, TaskError, UsageError
 from sandmle.files import read_lines
 from sandmle.report.episodes import step_of
 from sandmle.report.svg import Point, Series
@@ -122,6 +122,24 @@ def learning(run: Run) -> list[Series]:
         Series("mean of 11 steps", "look0", _smooth(bare)),
         *found,
     ]
+
+
+def recorded(path: Path) -> Series:
+    """Return the curve of another run, smoothed: its folder, or only its `metrics.jsonl`.
+
+    `UsageError` if nothing is there that can be drawn.
+    """
+    source = path / "metrics.jsonl" if path.is_dir() else path
+    lines = _parse(source, _object) if source.suffix == ".jsonl" else []
+    points = [
+        Point(float(step), float(reward))
+        for line in lines
+        if _is_number(step := line.get("step")) and _is_number(reward := line.get("reward"))
+    ]
+    if not points:
+        raise UsageError(f"{path}: holds no steps; give a training run or its metrics.jsonl")
+    drawn = _smooth(points) if len(points) >= _SMOOTHED else points
+    return Series(f"recorded earlier: {path.stem}, {len(points)} steps", "look4", drawn)
 
 
 def _validation(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[Point]]:

@@ -7,7 +7,7 @@ from sandmle.errors import UsageError
 from sandmle.report.compare import write_comparison
 from sandmle.report.corpus_page import write_corpus_page
 from sandmle.report.run_page import write_run_page
-from sandmle.report.runs import is_run
+from sandmle.report.runs import is_run, recorded
 from sandmle.tasks.corpus import open_corpus
 from sandmle.tasks.folder import CARD
 
@@ -16,23 +16,30 @@ def write_view(
     paths: Sequence[Path],
     out: Path | None = None,
     about: Callable[[], Mapping[str, str]] = dict,
+    beside: Path | None = None,
 ) -> Path:
     """Write the page and return its path; `about` is asked what the families of a corpus are.
+
+    The learning curve of `beside`, a training run or its `metrics.jsonl`, is drawn with those of
+    the runs.
 
     Without `out` a run or a corpus gets a `page.html` of its own; the page of a single task goes
     beside its folder, which holds what its card lists and nothing else; a comparison is
     `compare.html` in the working directory.
     """
+    others = [recorded(beside)] if beside is not None else []
     if len(paths) > 1:
         for path in paths:
             if not is_run(path):
                 raise UsageError(f"{path}: holds no run; only runs can be compared")
         if len({path.resolve() for path in paths}) < len(paths):
             raise UsageError("a run is named twice; a comparison needs different runs")
-        return write_comparison(paths, out or Path("compare.html"))
+        return write_comparison(paths, out or Path("compare.html"), others)
     (path,) = paths
     if is_run(path):
-        return write_run_page(path, out)
+        return write_run_page(path, out, others)
+    if others:
+        raise UsageError(f"--beside: {path} is no run; only runs have learning curves")
     try:
         corpus = open_corpus(path)
     except UsageError:
