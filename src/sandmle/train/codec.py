@@ -20,6 +20,7 @@ class Codec:
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self.end_id: int = tokenizer.eos_token_id
+        self._last: tuple[list[Message], list[int]] = ([], [])
         self._between = chat_ids(tokenizer, [*_DIALOGUE, Message("user", "")])
         if self._head(_DIALOGUE) != self._between[: len(self._head(_DIALOGUE))]:
             raise UsageError("the chat template rewrites earlier messages; use one that only adds")
@@ -28,7 +29,11 @@ class Codec:
 
     def prompt(self, messages: Sequence[Message]) -> list[int]:
         """Return the ids of the opening messages, up to where the first reply begins."""
-        return chat_ids(self._tokenizer, messages)
+        last, ids = self._last  # the members of a group begin alike
+        if list(messages) != last:
+            ids = chat_ids(self._tokenizer, messages)
+            self._last = (list(messages), ids)
+        return list(ids)
 
     def observation(self, text: str) -> list[int]:
         """Return the ids between the end of a reply and the beginning of the next."""

@@ -100,6 +100,7 @@ class _Episode:
         self.codec = codec
         self.seed = seed
         self.ledger = TokenLedger(codec.prompt(env.observe()))
+        self.kept: Future[tuple[Rollout, float]] | None = None  # once it has ended
         self.cost = 0.0  # what one row of every batch has cost when its reply was asked for
 
     def request(self, limit: int) -> Request:
@@ -169,18 +170,26 @@ class Collector:
         size = self.config.group
         if any(task.id != tasks[i - i % size].id for i, task in enumerate(tasks)):
             raise ValueError(f"a group is one task, {size} times")
-        with self.clock.of("collating"):
-            seats = [_Seat(task, step, place + i // size, i % size) for i, task in enumerate(tasks)]
-            journals = [Journal(self.folder.journal_path(seat.name)) for seat in seats]
-            pairs = zip(seats, journals, strict=True)
-            episodes = [self._open(key, *pair) for key, pair in enumerate(pairs)]
         pool = ThreadPoolExecutor(self.config.concurrency)
+        clerk = ThreadPoolExecutor(1)  # writes down who has ended while others are sampled
+        journals: list[Journal] = []
         try:
-            self._play(episodes, engine, pool)
             with self.clock.of("collating"):
-                return [self._finish(episode) for episode in episodes]
+                seats = [
+                    _Seat(task, step, place + i // size, i % size) for i, task in enumerate(tasks)
+                ]
+                journals += [Journal(self.folder.journal_path(seat.name)) for seat in seats]
+                for seat in seats[::size]:
+                    self._grader(seat.task)
+                episodes = list(pool.map(self._open, range(len(seats)), seats, journals))
+            self._play(episodes, engine, pool, clerk)
+            with self.clock.of("collating"):
+                kept = [episode.kept.result() for episode in episodes if episode.kept is not None]
+            self.clock.handling += sum(cost for _, cost in kept)
+            return [rollout for rollout, _ in kept]
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # closing the sandbox ends what runs
+            clerk.shutdown(cancel_futures=True)
             for journal in journals:
                 journal.close()
 
@@ -193,8 +202,14 @@ class Collector:
         luck = request_seed(request_seed(seed, seat.step), seat.place)
         return _Episode(key, seat, MLEEnv(bench, self._codec.think_opened), self._codec, luck)
 
-    def _play(self, episodes: Sequence[_Episode], engine: Engine, pool: ThreadPoolExecutor) -> None:
-        """Sample and carry out until every episode has ended."""
+    def _play(
+        self,
+        episodes: Sequence[_Episode],
+        engine: Engine,
+        pool: ThreadPoolExecutor,
+        clerk: ThreadPoolExecutor,
+    ) -> None:
+        """Sample and carry out until every episode has ended; the clerk keeps those that have."""
         waiting = list(episodes)
         sampling: dict[int, _Episode] = {}
         running: dict[Future[float], _Episode] = {}
@@ -205,6 +220,8 @@ class Collector:
                 for episode in sorted(waiting, key=lambda one: one.key):
                     if self._ask(episode, engine):
                         sampling[episode.key] = episode
+                    else:
+                        episode.kept = clerk.submit(self._finish, episode)
                 waiting = []
             if sampling:
                 for key, reply in self._advance(engine, len(sampling)):
@@ -220,6 +237,7 @@ class Collector:
                 self.clock.handling += _outcome(job, episode)
                 if episode.env.done:
                     engine.forget(episode.key)
+                    episode.kept = clerk.submit(self._finish, episode)
                 else:
                     waiting.append(episode)
 
@@ -242,7 +260,9 @@ class Collector:
         self._per_row += (self.clock.generate - before) / rows
         return replies
 
-    def _finish(self, episode: _Episode) -> Rollout:
+    def _finish(self, episode: _Episode) -> tuple[Rollout, float]:
+        """Close an episode and write it down; also returns the CPU seconds that this took."""
+        started = time.thread_time()
         config, seat = self.config, episode.seat
         task, k = seat.task, seat.k
         outcome = episode.env.close()
@@ -271,7 +291,7 @@ class Collector:
             episode.ledger.add_given([self._codec.end_id])  # trainers cannot take an empty row
         episode.ledger.save(self.folder.tokens_path(seat.name))
         self.folder.add(trajectory, outcome.submission)
-        return Rollout(episode.ledger, trajectory)
+        return Rollout(episode.ledger, trajectory), time.thread_time() - started
 
 
 def _outcome(job: Future[float], episode: _Episode) -> float:
