@@ -10,8 +10,8 @@ VENV ?= .venv
 CONSTRAINTS ?= -c constraints.txt
 DEMO ?= demo
 STAGE ?= 2
-TABLES ?= 48
-STEPS ?= 15
+TABLES ?= 36
+STEPS ?= 12
 ALL_KINDS := interaction,image_shapes,text_negation,audio_beats,graph_nodes,table_and_picture
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -34,14 +34,14 @@ demo: $(VENV)/.core
 # a small and short form of benchmarks/learning.py
 LEARN := $(DEMO)/learn
 MICRO := --config recipes/micro-cpu.toml
-HELD_OUT := $(MICRO) --set corpus.split=val --set concurrency=36 --set policy.requests=36 --group 3
+HELD_OUT := $(MICRO) --set corpus.split=val --set concurrency=27 --set policy.requests=27 --group 3
 
 demo-learn: $(VENV)/.train
 	@echo "== 2/2: $(TABLES) tables, a quarter of them held out (two to four minutes)"
 	$(BIN)/sandmle generate $(LEARN)/tasks --n $(TABLES) --seed 0 --val $(shell expr $(TABLES) / 4) --level 1 \
 		--family interaction,mnar,group_relative,periodic,ratio_log,structured_code
 	@echo "== a model of a million weights learns from scripted experts (two minutes)"
-	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group 6 --out $(LEARN)/experts
+	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group 16 --out $(LEARN)/experts
 	test -d $(LEARN)/base || $(BIN)/sandmle train micro-init $(LEARN)/experts --out $(LEARN)/base
 	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --out $(LEARN)/sft
 	@echo "== and from its own episodes: $(STEPS) steps of GRPO (three to six minutes)"

@@ -751,6 +751,21 @@ MUTANTS = [
         needs_torch=True,
     ),
     Mutant(
+        "a step is drawn by what it will come to",
+        "train/aim.py",
+        "range(step - WINDOW, step)",
+        "range(step - WINDOW, step + 1)",
+        "train/test_aim.py::test_weights_worked_by_hand",
+        needs_torch=True,
+    ),
+    Mutant(
+        "an hour of unknown price costs nothing",
+        "report/costs.py",
+        "if hours is None or (hours and price is None):",
+        "if hours is None:",
+        "report/test_costs.py::test_what_is_not_known_is_never_zero",
+    ),
+    Mutant(
         "a history that the template rewrites is accepted",
         "train/codec.py",
         "if self._head(_DIALOGUE) != self._between",

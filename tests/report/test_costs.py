@@ -62,6 +62,9 @@ def test_what_is_not_known_is_never_zero(tmp_path: Path) -> None:
     assert costs["sampling"].gpu_h is None
     assert costs["sampling"].cpu_h == pytest.approx(0.02)
     assert {cost.usd for cost in costs.values()} == {None}
+    whole = read_run(trained(tmp_path / "w", STEP))
+    costs = {cost.phase: cost for cost in run_costs(whole, Prices(cpu=1.0))}
+    assert costs["sampling"].usd is None, "two accelerators whose price nobody said"
     no_gpu = read_run(trained(tmp_path / "s", {**STEP, "gpus": 0}))
     costs = {cost.phase: cost for cost in run_costs(no_gpu, Prices(cpu=1.0))}
     assert costs["sampling"].usd == pytest.approx(0.01), "no price is needed for what was not there"
