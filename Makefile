@@ -11,7 +11,7 @@ CONSTRAINTS ?= -c constraints.txt
 DEMO ?= demo
 STAGE ?= 2
 TABLES ?= 36
-STEPS ?= 12
+STEPS ?= 10
 ALL_KINDS := interaction,image_shapes,text_negation,audio_beats,graph_nodes,table_and_picture
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -43,7 +43,7 @@ demo-learn: $(VENV)/.train
 	@echo "== a model of a million weights learns from scripted experts (two minutes)"
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group 16 --out $(LEARN)/experts
 	test -d $(LEARN)/base || $(BIN)/sandmle train micro-init $(LEARN)/experts --out $(LEARN)/base
-	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --out $(LEARN)/sft
+	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --epochs 8 --out $(LEARN)/sft
 	@echo "== and from its own episodes: $(STEPS) steps of GRPO (three to six minutes)"
 	$(BIN)/sandmle train grpo $(LEARN)/tasks --init $(LEARN)/sft $(MICRO) --out $(LEARN)/grpo \
 		--steps $(STEPS) --tasks-per-step 4
@@ -52,8 +52,8 @@ demo-learn: $(VENV)/.train
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/sft $(HELD_OUT) --out $(LEARN)/sft-val
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/grpo $(HELD_OUT) --out $(LEARN)/grpo-val
 	$(BIN)/sandmle view $(LEARN)/grpo
-	$(BIN)/sandmle view $(LEARN)/base-val $(LEARN)/sft-val $(LEARN)/grpo-val $(LEARN)/grpo \
-		--beside docs/curves/micro-seed-0.jsonl --out $(DEMO)/learning.html
+	$(BIN)/sandmle view $(LEARN)/base-val $(LEARN)/sft-val $(LEARN)/grpo-val \
+		--beside $(LEARN)/grpo --beside docs/curves/micro-seed-0.jsonl --out $(DEMO)/learning.html
 	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/learning.html"
 	@echo "== so few steps on so few tasks show little; the curve of a longer run stands beside (make learn)"
 

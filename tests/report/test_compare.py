@@ -79,13 +79,13 @@ def test_the_curve_of_a_run_that_is_elsewhere_is_drawn_too(run: Path, line: dict
     recorded = run.parent / "long.jsonl"
     recorded.write_text("".join(json.dumps(one) + "\n" for one in lines))
     name = "recorded earlier: long, 45 steps"
-    assert name in write_view([run], beside=recorded).read_text()
+    assert name in write_view([run], beside=[recorded]).read_text()
     first, second = play(run, line, "first", [0.1] * 6), play(run, line, "second", [0.2] * 6)
-    page = write_view([first, second], run.parent / "c.html", beside=recorded)
+    page = write_view([first, second], run.parent / "c.html", beside=[recorded])
     assert name in page.read_text()
     (first / "metrics.jsonl").write_text(recorded.read_text())
-    page = write_view([second], run.parent / "d.html", beside=first)
-    assert "recorded earlier: first, 45 steps" in page.read_text()
+    page = write_view([second], run.parent / "d.html", beside=[first, recorded])
+    assert "training: first, 45 steps" in page.read_text()
     for nothing in (run.parent / "none.jsonl", second, run / "run.json"):
         with pytest.raises(UsageError, match="holds no steps"):
-            write_view([run], beside=nothing)
+            write_view([run], beside=[nothing])

@@ -17,12 +17,14 @@ def view(
         ),
     ] = None,
     beside: Annotated[
-        Path | None,
-        typer.Option(help="A training run, or its metrics.jsonl, whose curve is drawn too."),
+        list[Path] | None,
+        typer.Option(
+            help="A training run, or its metrics.jsonl, whose curve is drawn; repeatable."
+        ),
     ] = None,
 ) -> None:
     """Write one HTML page that shows runs or tasks; it opens without a network."""
     from sandmle.cli.tasks import describe_families
     from sandmle.report.view import write_view
 
-    print(write_view(paths, out, describe_families, beside))
+    print(write_view(paths, out, describe_families, beside or ()))

@@ -124,10 +124,10 @@ def learning(run: Run) -> list[Series]:
     ]
 
 
-def recorded(path: Path) -> Series:
-    """Return the curve of another run, smoothed: its folder, or only its `metrics.jsonl`.
+def curve_of(path: Path, look: str) -> Series:
+    """Return the curve of a training run: its folder, or a file of metrics that was kept of it.
 
-    `UsageError` if nothing is there that can be drawn.
+    A long curve is smoothed. `UsageError` if nothing is there that can be drawn.
     """
     source = path / "metrics.jsonl" if path.is_dir() else path
     lines = _parse(source, _object) if source.suffix == ".jsonl" else []
@@ -139,7 +139,8 @@ def recorded(path: Path) -> Series:
     if not points:
         raise UsageError(f"{path}: holds no steps; give a training run or its metrics.jsonl")
     drawn = _smooth(points) if len(points) >= _SMOOTHED else points
-    return Series(f"recorded earlier: {path.stem}, {len(points)} steps", "look4", drawn)
+    what = "training" if path.is_dir() else "recorded earlier"
+    return Series(f"{what}: {path.stem}, {len(points)} steps", look, drawn)
 
 
 def _validation(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[Point]]:

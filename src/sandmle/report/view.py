@@ -7,7 +7,7 @@ from sandmle.errors import UsageError
 from sandmle.report.compare import write_comparison
 from sandmle.report.corpus_page import write_corpus_page
 from sandmle.report.run_page import write_run_page
-from sandmle.report.runs import is_run, recorded
+from sandmle.report.runs import curve_of, is_run
 from sandmle.tasks.corpus import open_corpus
 from sandmle.tasks.folder import CARD
 
@@ -16,18 +16,18 @@ def write_view(
     paths: Sequence[Path],
     out: Path | None = None,
     about: Callable[[], Mapping[str, str]] = dict,
-    beside: Path | None = None,
+    beside: Sequence[Path] = (),
 ) -> Path:
     """Write the page and return its path; `about` is asked what the families of a corpus are.
 
-    The learning curve of `beside`, a training run or its `metrics.jsonl`, is drawn with those of
-    the runs.
+    The learning curves of `beside`, training runs or their `metrics.jsonl`, are drawn with those
+    of the runs.
 
     Without `out` a run or a corpus gets a `page.html` of its own; the page of a single task goes
     beside its folder, which holds what its card lists and nothing else; a comparison is
     `compare.html` in the working directory.
     """
-    others = [recorded(beside)] if beside is not None else []
+    others = [curve_of(one, f"look{4 - n % 5}") for n, one in enumerate(beside)]
     if len(paths) > 1:
         for path in paths:
             if not is_run(path):
