@@ -48,5 +48,5 @@ def write_view(
             "`sandmle generate` makes tasks"
         ) from None
     alone = (path / CARD).exists()
-    beside = path.resolve().with_suffix(".html") if alone else path / "page.html"
-    return write_corpus_page(corpus, out or beside, about())
+    place = path.resolve().with_suffix(".html") if alone else path / "page.html"
+    return write_corpus_page(corpus, out or place, about())
