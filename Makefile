@@ -28,6 +28,7 @@ demo: $(VENV)/.core
 	$(BIN)/sandmle tasks check $(DEMO)/tasks
 	@echo "== each rung of each ladder is played in the sandbox (a minute)"
 	$(BIN)/sandmle rollout $(DEMO)/tasks --policy scripted:ladder --group 8 --out $(DEMO)/ladder
+	$(BIN)/sandmle view $(DEMO)/tasks
 	$(BIN)/sandmle view $(DEMO)/ladder
 	@test "$(STAGE)" = 1 || $(MAKE) --no-print-directory demo-learn
 
