@@ -64,6 +64,39 @@ def test_filters(browser: Browser, page: Path) -> None:
     calm(browser, page)
 
 
+def test_a_search_is_drawn_as_a_tree(browser: Browser, run: Path, line: dict, tmp_path) -> None:
+    first = line["turns"][0]
+    parents = [(), (), (0,), (2,), (1, 2), (4,)]
+    turns = [
+        {
+            **first, "index": n,
+            "node": {
+                "operator": HOSTILE if n == 5 else "improve", "parents": above, "metric": 0.1 * n,
+                "fault": "it failed" if n == 3 else "", "summary": "",
+            },
+        }
+        for n, above in enumerate(parents)
+    ]  # fmt: skip
+    lines = [{**line, "id": "tree.0", "turns": turns}, {**line, "id": "tree.1"}]
+    (run / "trajectories.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    page = write_view([run])
+    browser.look(1280, 900)
+    browser.open(page, "#open=tree.0")
+    assert browser.value("document.querySelectorAll('.tree .node').length") == 6
+    assert browser.value("document.querySelectorAll('.tree line').length") == 5
+    assert browser.value("document.querySelectorAll('.tree .faulty').length") == 1
+    heights = "[...document.querySelectorAll('.tree .node')].map(n => n.getAttribute('cy'))"
+    assert browser.value(heights) == ["17", "17", "51", "85", "85", "119"], (
+        "below what it came from"
+    )
+    browser.value("document.querySelectorAll('.tree .node')[5].dispatchEvent(new Event('click'))")
+    browser.wait("Math.abs(document.querySelector('#turn-5').getBoundingClientRect().top) < 900")
+    calm(browser, page)
+    browser.open(page, "#open=tree.1")
+    assert browser.value("document.querySelectorAll('.tree').length") == 0
+    calm(browser, page)
+
+
 def test_keys(browser: Browser, page: Path) -> None:
     opened = "document.querySelector('#list [aria-current=true]')?.title"
     browser.look(1280, 900)

@@ -235,6 +235,7 @@ def _turn(u: Turn, text: Any) -> dict[str, Any]:
         "code": text(u.action.code),
         "reply": text(u.completion) if more else "",
         "node": text(_place(u)),
+        "parents": list(u.node.parents) if u.node else None,
         "fault": text(u.action.error or (u.node.fault if u.node else "")),
         "seen": text(u.observation),
         "stdout": _unseen(result.stdout if result else "", u, text),

@@ -122,6 +122,37 @@ function drawLine({ levels, turns }) {
   return svg;
 }
 
+// programs of a search: from left to right as they were written, each below what it came from
+function drawTree(turns) {
+  const depth = [];
+  turns.forEach((turn, n) => {
+    const above = (turn.parents || []).filter((parent) => parent < n).map((parent) => depth[parent] + 1);
+    depth.push(Math.max(0, ...above));
+  });
+  const gap = 30, drop = 34;
+  const width = Math.max(turns.length * gap, 10 * gap), height = (Math.max(...depth) + 1) * drop;
+  const at = (n) => [gap / 2 + n * gap, drop / 2 + depth[n] * drop];
+  const svg = shape("svg", { viewBox: `0 0 ${width} ${height}`, class: "tree", role: "img", "aria-label": "the search, program by program" });
+  svg.style.maxWidth = width + "px";
+  turns.forEach((turn, n) => {
+    for (const parent of (turn.parents || []).filter((one) => one < n)) {
+      const [[x1, y1], [x2, y2]] = [at(parent), at(n)];
+      svg.append(shape("line", { x1, y1, x2, y2, class: "axis" }));
+    }
+  });
+  turns.forEach((turn, n) => {
+    const [cx, cy] = at(n);
+    const told = turn.score === null ? "no score" : "hidden score " + number(turn.score);
+    const look = turn.fault ? "faulty" : turn.medal || "rung";
+    const node = shape("circle", { cx, cy, r: 9, class: "node " + look }, `turn ${n + 1}: ${turn.node || "no program"}, ${told}`);
+    node.addEventListener("click", () => byId("turn-" + n)?.scrollIntoView({ block: "start" }));
+    const label = shape("text", { x: cx, y: cy + 3.5, class: "small", "text-anchor": "middle" });
+    label.textContent = n + 1;
+    svg.append(node, label);
+  });
+  return svg;
+}
+
 function drawTurn(turn, place) {
   const bad = { error: "bad", timeout: "warn", oom: "warn", killed: "warn", infra: "bad", none: "bad" };
   const told = { code: "not run", submit: "submits", info: "asks", none: "no action", ok: "ran", error: "failed", timeout: "timed out",
@@ -168,6 +199,7 @@ function drawEpisode(index) {
   if (one.reason) made.push(element("p", "bad", one.reason));
   if (one.graded) made.push(element("p", "dim", one.graded));
   if (one.line) made.push(drawLine(one.line));
+  if (one.turns.some((turn) => turn.parents !== null)) made.push(drawTree(one.turns));
   if (one.parts.length) made.push(folded("reward, part by part", drawParts(one.parts)));
   made.push(folded("about this episode", drawFacts(one.facts)));
   made.push(...one.turns.map(drawTurn));
