@@ -9,7 +9,7 @@ import typer
 
 from sandmle.cli.options import AsJson, ConfigFile, Overrides, configure, resumable
 from sandmle.cli.output import emit, number, say, table
-from sandmle.cli.rollout import tell
+from sandmle.cli.rollout import tell, tell_failure
 
 if TYPE_CHECKING:
     from sandmle.bench.humanrank import Variant
@@ -91,7 +91,7 @@ def mle_bench(
         )
     )  # fmt: skip
     with resumable():
-        run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
+        summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
     path, report, _ = grade_file(write_submissions(out, prepared.tasks), data, out)
     if as_json:
         emit(report)
@@ -99,7 +99,8 @@ def mle_bench(
         rows = [(k.removeprefix("total_"), v) for k, v in report.items() if isinstance(v, int)]
         table(("", "n"), rows)
     say(f"wrote {path}")
-    raise typer.Exit(0 if not prepared.left_out else 1)
+    tell_failure(summary, resolved, out)
+    raise typer.Exit(0 if summary["complete"] and not prepared.left_out else 1)
 
 
 @app.command("mle-dojo")
@@ -161,9 +162,13 @@ def compare(
     """Compare two runs task by task: differences with intervals, win rate, strata of difficulty."""
     from sandmle.report.paired import as_json as plain
     from sandmle.report.paired import compare as run
-    from sandmle.report.runs import read_run
+    from sandmle.report.runs import is_complete, read_run
 
-    found = run(read_run(first), read_run(second))
+    runs = [read_run(first), read_run(second)]
+    found = run(*runs)
+    for one in runs:
+        if not is_complete(one):
+            say(f"incomplete: {one.root} lacks episodes, or some of them failed")
     if as_json:
         emit(plain(found))
         return

@@ -5,13 +5,12 @@ it reached. Every rate has all episodes as its denominator, failures of ours inc
 there were stands beside it, and the rate without them.
 """
 
-import json
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from sandmle.errors import TaskError
 from sandmle.outcome import MEDALS, UNSCORABLE, best_medal, reached
-from sandmle.report.runs import Run
+from sandmle.report.runs import Run, is_complete, strict_json
 from sandmle.stats import mean_interval
 from sandmle.types import Trajectory
 
@@ -83,7 +82,7 @@ def _rates(name: str, title: str, runs: Sequence[Run], label: Sequence[str]) -> 
             ]
         )
     extra = ["n", "Tasks", "Our failures", "Any medal without them"]
-    incomplete = [run.manifest.id for run in runs if not (run.summary or {}).get("complete", False)]
+    incomplete = [run.manifest.id for run in runs if not is_complete(run)]
     note = "Percent of all n episodes, with 95 % intervals over tasks; medals exclude each other."
     if incomplete:
         note += f" Incomplete: {', '.join(incomplete)}."
@@ -116,7 +115,7 @@ def _ranks(runs: Sequence[Run]) -> Grid:
     rows = []
     for run in runs:
         try:
-            ranks = json.loads((run.root / RANKS).read_text(encoding="utf-8"))
+            ranks = strict_json((run.root / RANKS).read_text(encoding="utf-8"))
             values = [100 * float(ranks.get(t.id) or 0) for t in run.trajectories]
         except (ValueError, TypeError, AttributeError):
             raise TaskError(f"{run.root / RANKS}: is not trajectory ids with their ranks") from None
