@@ -184,7 +184,8 @@ def test_fr55_the_report_names_the_graded_file(
     whole = json.loads(line)["turns"][turn - 1]["submission_sha256"]
     assert found["SHA-256"] == whole[:12]
     page = write_view([out]).read_text()
-    assert f"the file that turn {turn} wrote (SHA-256 {whole[:12]}…, {len(text)} bytes)" in page
+    assert f"the file that turn {turn} wrote (SHA-256 {whole[:12]}" in page
+    assert f", {len(text)} bytes)." in page
     assert ("was there after turn 6, but not at the end" in page) == (finalize == "last")
     assert row(conditions_table([read_run(out)]))["Finalize"] == finalize
 

@@ -39,7 +39,11 @@ def report(tmp_path_factory):
     better = {**{k: [v + 0.1 for v in vs] for k, vs in outcomes.items()}, "t0": [None, "infra"]}
     write_run(folder / "sandmle", better, {"t9": [1.0]}, policy="openai:sandmle_8b")
     write_run(folder / "aide", outcomes, policy="openai:base", scaffold="aide")
-    ranks = {f"t{n}.{k}": 0.1 * n for n in range(10) for k in range(2)}
+    ranks = {
+        f"t{n}.{k}": {"code": 0.1 * n, "paper": 0.1 * n - 0.05}
+        for n in range(1, 10)
+        for k in range(2)
+    }
     (folder / "aide" / "human_rank.json").write_text(json.dumps(ranks))
     lines = [{"step": n, "reward": 0.1 * n} for n in range(1, 6)]
     (base / "metrics.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
