@@ -153,6 +153,8 @@ def test_a_competition_becomes_a_task(data: Path, tmp_path: Path) -> None:
     assert classes.card.submission.columns[0].choices == ("1", "2", "3")
     assert classes.card.milestones.gold == 0.9, "of the public board, there is no other"
     assert lay_out(data, [PRICES], tmp_path / "tasks").tasks[0].root == prices.root, "kept"
+    with pytest.raises(UsageError, match="was made for rmse; remove it"):
+        lay_out(data, [PRICES], tmp_path / "tasks", {PRICES: "mae"})
 
 
 def test_without_a_board_there_is_nothing_to_play_for(data: Path, tmp_path: Path) -> None:
@@ -184,7 +186,7 @@ POLICIES.add("acts", Acts)
 
 
 def test_what_was_played_is_ranked(data: Path, tmp_path: Path) -> None:
-    prepared = lay_out(data, [PRICES, CLASSES], tmp_path / "tasks")
+    lay_out(data, [PRICES, CLASSES], tmp_path / "tasks")
     settings = [
         *(f"corpus.path='{tmp_path / 'tasks'}'", "group=2", "policy.name='acts:x'"),
         *("env.max_turns=2", "sandbox.preload='none'"),
@@ -192,7 +194,7 @@ def test_what_was_played_is_ranked(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     summary = run_rollout(recipe(load_config(None, settings), MLE_DOJO), out)
     assert summary["complete"]
-    ranks = write_ranks(out, data, prepared.tasks)
+    ranks = write_ranks(out, data, tmp_path / "tasks")
     # accuracy 0.75 ties with the second of four
     assert ranks[f"{CLASSES}.0"] == {"code": 0.75, "paper": 0.5}
     assert ranks[f"{PRICES}.0"] == {"code": pytest.approx(5 / 6), "paper": pytest.approx(5 / 12)}

@@ -228,7 +228,7 @@ def test_fr56_an_undefined_score_is_null_with_a_reason(tmp_path: Path) -> None:
     found = {t.task_id: t for t in read_run(out).trajectories}
     undefined = found["undefined"].grade
     assert (undefined.status, undefined.score) == ("grader_error", None)
-    assert "class" in undefined.reason
+    assert "all hidden answers are the same" in undefined.reason
     assert found["defined"].grade.score == 1.0
     reported = sandmle("report", out, "--out", tmp_path / "report", "--json")
     assert reported.returncode == 0, reported.stderr

@@ -13,13 +13,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from sandmle.bench.humanrank import require_direction
+from sandmle.bench.humanrank import Variant, require_direction
 from sandmle.bench.medals import thresholds
 from sandmle.bench.mlebench import Entry, read_submissions
 from sandmle.bench.mledojo import (
     BOARDS,
     VARIANTS,
     DojoCompetition,
+    DojoGrade,
     form_of,
     grade_dojo,
     metric_of,
@@ -36,6 +37,7 @@ from sandmle.tasks.folder import Task, open_task, write_task
 from sandmle.types import Direction, MetricRef, Milestones, TaskCard
 
 RANKS = "human_rank.json"
+_NO_BOARD = "has no leaderboard, so there is no HumanRank"
 
 
 def lay_out(
@@ -61,7 +63,10 @@ def lay_out(
 
 def _task(one: DojoCompetition, ref: MetricRef, out: Path) -> Task:
     if (out / one.name).exists():
-        return open_task(out / one.name)
+        made = open_task(out / one.name)
+        if made.card.metric != ref:
+            raise UsageError(f"{made.root}: was made for {made.card.metric.name}; remove it")
+        return made
     form = form_of(one, ref)
     card = TaskCard(
         id=one.name, title=one.name, modality="imported", metric=ref, submission=form.schema,
@@ -79,7 +84,7 @@ def _milestones(one: DojoCompetition, direction: Direction) -> Milestones:
     boards = one.boards()
     which = next((name for name in BOARDS if name in boards), None)
     if which is None:
-        raise UsageError(f"{one.name}: has no leaderboard, so there is no HumanRank")
+        raise UsageError(f"{one.name}: {_NO_BOARD}")
     require_direction(boards[which], direction, f"{one.name}, {which} leaderboard")
     levels = thresholds(sorted(boards[which], reverse=direction == "max"))
     return Milestones(
@@ -88,20 +93,27 @@ def _milestones(one: DojoCompetition, direction: Direction) -> Milestones:
     )  # fmt: skip
 
 
-def write_ranks(run: Path, data_dir: Path, tasks: Sequence[Task]) -> dict[str, dict[str, float]]:
+def write_ranks(run: Path, data_dir: Path, tasks: Path) -> dict[str, dict[str, float]]:
     """Write the HumanRanks of a run, by trajectory id and variant, and return them.
 
-    An episode without a score is behind everybody, also where the failure was ours.
+    `tasks` is where the competitions were laid out. An episode without a score is behind everybody,
+    also where the failure was ours.
     """
-    known = {task.id: (open_competition(data_dir / task.id), task) for task in tasks}
     found = {}
     for t in RunFolder(run).trajectories():
-        one, task = known[t.task_id]
-        direction = task.card.milestones.direction
-        ranks = {v: rank_score(t.grade.score, one, direction, v).human_rank for v in VARIANTS}
-        found[t.id] = {variant: rank or 0.0 for variant, rank in ranks.items()}
+        one = open_competition(data_dir / t.task_id)
+        direction = open_task(tasks / t.task_id).card.milestones.direction
+        grades = {v: rank_score(t.grade.score, one, direction, v) for v in VARIANTS}
+        found[t.id] = _ranks(one, grades)
     write_atomic(run / RANKS, to_json(found, indent=2) + "\n")
     return found
+
+
+def _ranks(one: DojoCompetition, grades: Mapping[Variant, DojoGrade]) -> dict[str, float]:
+    ranks = {v: grade.human_rank for v, grade in grades.items() if grade.human_rank is not None}
+    if len(ranks) < len(grades):
+        raise UsageError(f"{one.name}: {_NO_BOARD}")
+    return dict(ranks)
 
 
 def mean_ranks(ranks: Sequence[Mapping[str, float]]) -> dict[str, float | None]:
@@ -136,8 +148,6 @@ def _report(entry: Entry, data_dir: Path, metrics: Mapping[str, str] | None) -> 
     data = entry.path.read_bytes() if entry.path.is_file() else None
     grades = {variant: grade_dojo(data, one, ref, variant) for variant in VARIANTS}
     first = grades["code"]
-    if first.human_rank is None:
-        raise UsageError(f"{one.name}: has no leaderboard, so there is no HumanRank")
     return {
         "competition_id": one.name,
         "submission_path": str(entry.path),
@@ -145,6 +155,6 @@ def _report(entry: Entry, data_dir: Path, metrics: Mapping[str, str] | None) -> 
         "score": first.score,
         "valid_submission": first.score is not None,
         "positions": {variant: grade.positions for variant, grade in grades.items()},
-        "human_rank": {variant: grade.human_rank for variant, grade in grades.items()},
+        "human_rank": _ranks(one, grades),
         "reason": first.reason,
     }

@@ -182,7 +182,7 @@ def mle_dojo(
     resolved = recipe(configured, MLE_DOJO)
     with resumable():
         summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
-    ranks = write_ranks(out, data_dir, prepared.tasks)
+    ranks = write_ranks(out, data_dir, tasks)
     means, valid = mean_ranks(list(ranks.values())), summary["rates"]["valid"]
     if as_json:
         emit({"human_rank": means, "valid": valid, "left_out": prepared.left_out, "ranks": ranks})
