@@ -17,10 +17,11 @@ ANSWERS = "id,label\na,1\nb,0\n"
 SUBMIT = "<think>done</think>\n<submit/>"
 
 
-def program(seconds: float) -> str:
+def program(scaffold: str, seconds: float) -> str:
     """Return a reply whose program writes a right file after so many seconds."""
+    before = "<think>so</think>" if scaffold == "react" else "A plan."
     code = f"import time\ntime.sleep({seconds})\nopen('submission.csv', 'w').write({ANSWERS!r})"
-    return f"<think>so</think>\n```python\n{code}\nprint('validation metric:', 1.0)\n```"
+    return f"{before}\n```python\n{code}\nprint('validation metric:', 1.0)\n```"
 
 
 def test_the_recipe_of_mle_bench() -> None:
@@ -60,7 +61,7 @@ def test_the_recipe_of_mle_dojo() -> None:
         assert one.policy.temperature == 0.0
     aide = settled(Config(env=EnvSection(scaffold="aide-dojo")), SCAFFOLDS.get("aide-dojo"))
     assert (aide.env.max_turns, aide.env.wall_s, aide.policy.turn_tokens) == (15, 43200, 8192)
-    constants = SCAFFOLDS.get("aide-dojo").tuned(aide.env)  # type: ignore[attr-defined]
+    constants = SCAFFOLDS.get("aide-dojo").tuned(aide.env)
     assert (constants.num_drafts, constants.debug_prob, constants.max_debug_depth) == (3, 0.5, 3)
 
 
@@ -80,7 +81,7 @@ def play(
 def test_a_program_that_runs_at_the_end_is_ended_without_grace(
     tmp_path: Path, sandbox: Sandbox, scaffold: str
 ) -> None:
-    outcome, _ = play(tmp_path, sandbox, scaffold, [program(80)] * 3, wall_s=3)
+    outcome, _ = play(tmp_path, sandbox, scaffold, [program(scaffold, 80)] * 3, wall_s=3)
     assert outcome.stop_reason == "wall_limit"
     assert [turn.result.status for turn in outcome.turns if turn.result] == ["timeout"]
     assert outcome.grade.status == "missing"
@@ -90,7 +91,7 @@ def test_a_program_that_runs_at_the_end_is_ended_without_grace(
 def test_within_the_grace_it_ends_by_itself_and_counts(
     tmp_path: Path, sandbox: Sandbox, scaffold: str
 ) -> None:
-    replies = [program(4), '{"is_bug": false, "summary": "fine", "metric": 1.0}', SUBMIT]
+    replies = [program(scaffold, 4), '{"is_bug": false, "summary": "fine", "metric": 1.0}', SUBMIT]
     outcome, _ = play(tmp_path, sandbox, scaffold, replies, wall_s=3, grace_s=600)
     assert outcome.stop_reason == "wall_limit", "nothing more is begun"
     assert [turn.result.status for turn in outcome.turns if turn.result] == ["ok"]

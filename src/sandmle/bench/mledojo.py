@@ -24,6 +24,7 @@ VARIANTS: tuple[Variant, ...] = ("code", "paper")
 LISTS = ("all", "evaluation", "training", "own")
 _SCORE = 1  # boards are read by position
 _TRUTH = {"true": "1", "false": "0"}
+_WORDS = ("label", "lists", "sets", "texts")  # kinds of which True is a word
 
 
 class DojoCompetition(NamedTuple):
@@ -138,10 +139,12 @@ def form_of(one: DojoCompetition, ref: MetricRef) -> Form:
             f"{', '.join(names) or 'none'}"
         )
     cells = {name: table.column(name) for name in names}
-    label = metric.kind.name == "label"
-    if not label and metric.kind.name != "texts":
+    if metric.kind.name not in _WORDS:
         cells = {n: [_TRUTH.get(c.lower(), c) for c in column] for n, column in cells.items()}
-    classes = tuple(sorted({*cells[names[0]]})) if label else tuple(names)
+    label = metric.kind.name == "label"
+    classes = tuple(sorted({*cells[names[0]]})) if label else ()
+    if metric.kind.several:
+        classes = tuple(names)
     schema = metric.schema(key, names[0], classes, len(table.rows), ref.params)
     answers = to_csv({key: table.column(key), **cells})
     return Form(metric, {**metric.params, **ref.params}, schema, answers)
