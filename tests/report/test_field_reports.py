@@ -261,10 +261,11 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def test_fr57_the_limit_of_the_context_is_a_line_and_a_count(tasks: Path, tmp_path: Path) -> None:
-    with serving("context", "context") as server:
+    long = chat(code("print('x' * 20_000)"))
+    with serving(long, long) as server:
         played = sandmle(
             *("rollout", tasks, "--out", tmp_path / "run", "--policy", "openai:tiny"),
-            *("--group", 1, "--set", "sandbox.preload=none"),
+            *("--group", 1, "--set", "sandbox.preload=none", "--set", "env.context_tokens=1000"),
             OPENAI_BASE_URL=server.url,
         )
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

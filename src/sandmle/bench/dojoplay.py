@@ -110,10 +110,12 @@ def write_ranks(run: Path, data_dir: Path, tasks: Path) -> dict[str, dict[str, f
 
 
 def _ranks(one: DojoCompetition, grades: Mapping[Variant, DojoGrade]) -> dict[str, float]:
-    ranks = {v: grade.human_rank for v, grade in grades.items() if grade.human_rank is not None}
-    if len(ranks) < len(grades):
-        raise UsageError(f"{one.name}: {_NO_BOARD}")
-    return dict(ranks)
+    ranks: dict[str, float] = {}
+    for variant, grade in grades.items():
+        if grade.human_rank is None:
+            raise UsageError(f"{one.name}: {_NO_BOARD}")
+        ranks[variant] = grade.human_rank
+    return ranks
 
 
 def mean_ranks(ranks: Sequence[Mapping[str, float]]) -> dict[str, float | None]:

@@ -3,7 +3,8 @@
 `competitions.jsonl` has one object for each of the 82 competitions of openai/mle-bench at commit
 783b15af: split, files, columns, direction, thresholds to five places, and how many teams its board
 has. `dojo.json` has the lists of MLE-Dojo at 667a8fd0, `dojo_metrics.json` those of our metrics
-that were held against its own there, on random tables, and gave the same to nine digits.
+that were held against its own there, on random tables, and gave the same to nine digits. (A log
+loss at a probability of exactly 0 or 1 is cut at 1e-15 here, at 2e-16 in some of them.)
 """
 
 import json

@@ -13,6 +13,7 @@ from sandmle.cli.rollout import tell, tell_failure
 
 if TYPE_CHECKING:
     from sandmle.report.paired import Paired
+    from sandmle.report.runs import Run
     from sandmle.report.scaling import Rung
     from sandmle.stats import Interval
 
@@ -225,13 +226,11 @@ def compare(
     """Compare two runs task by task: differences with intervals, win rate, strata of difficulty."""
     from sandmle.report.paired import as_json as plain
     from sandmle.report.paired import compare as run
-    from sandmle.report.runs import is_complete, read_run
+    from sandmle.report.runs import read_run
 
     runs = [read_run(first), read_run(second)]
     found = run(*runs)
-    for one in runs:
-        if not is_complete(one):
-            say(f"incomplete: {one.root} lacks episodes, or some of them failed")
+    _tell_incomplete(runs)
     if as_json:
         emit(plain(found))
         return
@@ -242,6 +241,14 @@ def compare(
     for name, figures in found.strata.items():
         print(f"\n{name}: {figures[0].difference.n} tasks\n")
         table(header, _lines(figures))
+
+
+def _tell_incomplete(runs: "list[Run]") -> None:
+    from sandmle.report.runs import is_complete
+
+    for one in runs:
+        if not is_complete(one):
+            say(f"incomplete: {one.root} lacks episodes, or some of them failed")
 
 
 def _lines(figures: "list[Paired]") -> list[tuple[Any, ...]]:
@@ -288,12 +295,15 @@ def scaling(
     if (corpus is None) == (of_run is None):
         raise UsageError("name a corpus to play, or a run with --of; one of them")
     if of_run is not None:
-        rungs = prefixes(read_run(of_run), turns)
+        runs = [read_run(of_run)]
+        rungs = prefixes(runs[0], turns)
     else:
         resolved = configure(config, override, corpus__path=corpus, policy__name=policy)
         with resumable():
             roots = run_budgets(resolved, turns, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
-        rungs = separate([read_run(root) for root in roots])
+        runs = [read_run(root) for root in roots]
+        rungs = separate(runs)
+    _tell_incomplete(runs)
     _show_scaling(rungs, as_json)
 
 

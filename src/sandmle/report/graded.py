@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from sandmle.errors import SandmleError
 from sandmle.files import UnsafeFile, safe_read, sha256
 from sandmle.outcome import UNSCORABLE
 from sandmle.report.runs import Run
@@ -25,7 +24,7 @@ def graded_file(root: Path, t: Trajectory) -> Graded | None:
     """Return the file that an episode of the run folder `root` was graded on; None without one."""
     try:
         data = safe_read(root, f"submissions/{t.id}.csv", MAX_BYTES)
-    except (UnsafeFile, OSError, SandmleError):
+    except (UnsafeFile, OSError):
         return None
     digest = sha256(data)
     turn = next((u.index + 1 for u in t.turns if u.submission_sha256 == digest), None)
