@@ -129,7 +129,7 @@ def play(
         outcome = _episode(stage, task, key.seed, k, sandbox, journal)
     finally:
         journal.close()
-    served = getattr(stage.policy, "versions", dict)()
+    served: dict[str, str] = getattr(stage.policy, "versions", dict)()
     trajectory = make_trajectory(
         outcome, task, key, k, stage.rule, config.env.feedback, config.grpo.timeout_rule,
         served=served,
