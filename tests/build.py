@@ -56,6 +56,7 @@ def build_task(
     answer_name: str = "answer.csv",
     task_id: str = "small-task",
     solutions: dict[str, str] | None = None,
+    modality: str = "tabular",
 ) -> Task:
     """Write a task whose hidden answers are `answers`; the public files follow from them."""
     sort = METRICS.get(metric)
@@ -65,7 +66,7 @@ def build_task(
     card = TaskCard(
         id=task_id,
         title="A small task",
-        modality="tabular",
+        modality=modality,
         metric=MetricRef(name=metric, params=params or {}),
         submission=schema,
         milestones=milestones(sort.direction, levels),

@@ -32,6 +32,7 @@ class CorpusSection(Record):
 class EnvSection(Record):
     """How an episode is played; the defaults are the paper's (section 5.1).
 
+    After `wall_s` seconds nothing is begun; a program that runs then may take `grace_s` more.
     When the conversation is longer than `context_tokens`, `context` says what is left out
     (`sandmle.env.context`). The `compact` prompt fits in 256 tokens, for very small models.
     `dialect` is how actions are written (`sandmle.env.dialects`). `search` are constants of the
@@ -44,6 +45,7 @@ class EnvSection(Record):
     finalize: Literal["last", "last_valid"] = "last"
     observation_chars: int = Field(default=4000, ge=200)
     wall_s: float | None = Field(default=None, gt=0)
+    grace_s: float = Field(default=0.0, ge=0)
     context: str = "evict_failed"
     context_tokens: int = Field(default=32768, ge=256)
     prompt: Literal["full", "compact"] = "full"

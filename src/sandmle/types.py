@@ -308,6 +308,10 @@ class Limits(Record):
     network: bool = False
     gpu: tuple[int, ...] = ()
 
+    def within(self, wall_s: float | None) -> "Limits":
+        """Return the same limits with another wall time; None leaves it."""
+        return self if wall_s is None else self.model_copy(update={"wall_s": wall_s})
+
 
 class Isolation(Record):
     """What a sandbox guarantees on this machine, and why each stronger mode was refused.

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sandmle.bench.humanrank import human_rank, mean_human_rank, place, require_direction
-from sandmle.bench.mledojo import grade_dojo, open_competition, rank_score
 from sandmle.errors import UsageError
 
 BOARD = [0.9, 0.8, 0.8, 0.5]
@@ -59,50 +58,3 @@ def test_a_metric_against_its_board_is_refused() -> None:
     require_direction([0.5, 0.5], "min", "x")
     with pytest.raises(UsageError, match="lower is better by the metric"):
         require_direction(BOARD, "min", "x")
-
-
-@pytest.fixture
-def competition(tmp_path):
-    root = tmp_path / "made-up"
-    (root / "public").mkdir(parents=True)
-    (root / "private").mkdir()
-    (root / "public" / "description.txt").write_text("guess")
-    (root / "public" / "sample_submission.csv").write_text("id,y\na,0\nb,0\nc,0\n")
-    (root / "private" / "test_answer.csv").write_text("id,y\na,1\nb,2\nc,3\n")
-    (root / "private" / "private_leaderboard.csv").write_text("rank,score\n1,0.1\n2,0.5\n3,2\n")
-    (root / "private" / "public_leaderboard.csv").write_text("rank,score\n1,0.6\n2,0.7\n")
-    return open_competition(root)
-
-
-def test_a_submission_is_ranked_on_both_boards(competition) -> None:
-    # every prediction is off by one half: RMSE 0.5, second of three and first of two
-    grade = grade_dojo(b"id,y\nc,3.5\na,1.5\nb,2.5\n", competition, "rmse")
-    assert grade.score == 0.5
-    assert grade.positions == {"private": pytest.approx(2 / 3), "public": 1.0}
-    assert grade.human_rank == pytest.approx(5 / 6)
-    paper = grade_dojo(b"id,y\nc,3.5\na,1.5\nb,2.5\n", competition, "rmse", "paper")
-    assert paper.human_rank == pytest.approx((1 / 3 + 1 / 2) / 2)
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        None,
-        b"id,y\na,1\nb,\nc,\n",  # the rows left out would not count there: a perfect score
-        b"id,y\na,1\nb,2\n",
-        b"id,y\na,1\nb,2\nc,inf\n",
-    ],
-)
-def test_holes_of_the_original_are_closed(competition, data) -> None:
-    grade = grade_dojo(data, competition, "rmse")
-    assert grade.score is None
-    assert grade.human_rank == 0.0
-    assert grade.reason
-
-
-def test_what_is_missing_is_named(competition) -> None:
-    with pytest.raises(UsageError, match="the board is the other way"):
-        rank_score(0.5, competition, "max")
-    (competition.root / "public" / "description.txt").unlink()
-    with pytest.raises(UsageError, match=r"description\.txt: missing"):
-        open_competition(competition.root)

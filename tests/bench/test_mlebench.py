@@ -1,12 +1,21 @@
 """Grading a file of submissions: keys, totals, modes, and what is never a score."""
 
 import json
+import subprocess
+import sys
 from importlib.util import find_spec
 
 import pytest
 
 from sandmle.bench.facts import competitions
-from sandmle.bench.mlebench import Data, Entry, grade_file, grade_one, read_submissions
+from sandmle.bench.mlebench import (
+    MODES,
+    Data,
+    Entry,
+    grade_file,
+    grade_one,
+    read_submissions,
+)
 from sandmle.errors import GradingError, UsageError
 
 # the keys of MLE-bench's reports, in their order
@@ -164,6 +173,20 @@ def test_upstream_mode_asks_for_the_installation(prepared, tmp_path) -> None:
     path = write(tmp_path, HEAD + "t1,1\nt2,0\nt3,1\nt4,0\n")
     with pytest.raises(ImportError, match="git clone https"):
         grade_one(Entry(PIZZA, path), prepared, "upstream")
+    line = json.dumps({"competition_id": PIZZA, "submission_path": str(path)})
+    submissions = write(tmp_path, line, "s.jsonl")
+    # without --boards either: the line is about mlebench, which has both
+    command = [
+        *(sys.executable, "-m", "sandmle.cli.app", "bench", "grade", "--mode", "upstream"),
+        *("--submissions", str(submissions), "--data-dir", str(prepared.root)),
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 1
+    assert said.stderr == (
+        "error: mlebench cannot be imported (No module named 'mlebench'): git clone "
+        "https://github.com/openai/mle-bench && git -C mle-bench lfs pull && "
+        "pip install -e mle-bench\n"
+    )
 
 
 @pytest.mark.skipif(find_spec("mlebench") is None, reason="needs an installed mlebench")
@@ -172,6 +195,12 @@ def test_upstream_mode_scores_as_strict_does_where_the_form_is_right(prepared, t
     entry = Entry(PIZZA, path)
     assert grade_one(entry, prepared, "upstream").report["score"] == 0.75
     assert grade_one(entry, prepared, "strict").report["score"] == 0.75
+    # a row that is missing is refused by both
+    short = Entry(PIZZA, write(tmp_path, HEAD + "t1,0.7\nt2,0.8\nt3,0.9\n", "short.csv"))
+    for mode in MODES:
+        found = grade_one(short, prepared, mode)
+        assert found.report["score"] is None
+        assert found.reason
 
 
 def test_a_null_path_is_no_submission(tmp_path) -> None:

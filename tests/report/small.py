@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from sandmle.config import Config
-from sandmle.files import to_json
+from sandmle.files import sha256, to_json
 from sandmle.rewards import reward_rule
 from sandmle.rollout.summary import summarise
+from sandmle.tasks.corpus import open_corpus
 from sandmle.types import (
     MILESTONES,
     Action,
@@ -33,6 +34,11 @@ def grade_of(score: float | None) -> Grade:
     return Grade(status="ok", score=score, reached={n: score >= x for n, x in LEVELS.items()})
 
 
+def content(score: float) -> bytes:
+    """Return what stands for a submission with this score."""
+    return f"{score:.6f}\n".encode()
+
+
 def trajectory(
     task: str, outcome: Outcome, k: int = 0, turns: Sequence[float | None] = (), **fields: Any
 ) -> Trajectory:
@@ -47,6 +53,7 @@ def trajectory(
             action=Action(kind="code", code="pass", format_ok=True),
             result=ExecResult(status="ok", exit_code=0, wall_s=2.0),
             hidden_grade=grade_of(one),
+            submission_sha256=None if one is None else sha256(content(one)),
         )
         for n, one in enumerate(turns)
     )
@@ -69,18 +76,26 @@ def write_run(
     turns: Mapping[str, Sequence[float | None]] | None = None,
     env: Mapping[str, Any] | None = None,
     preset: str = "paper",
+    corpus: Path | None = None,
     **fields: Any,
 ) -> Path:
-    """Write a run folder with these episodes by task."""
+    """Write a run folder with these episodes by task, of the tasks of `corpus` if there is one."""
     config = Config().model_dump(mode="json")
     config["env"] |= {"scaffold": fields.get("scaffold", "react"), **(env or {})}
     config["reward"]["preset"] = preset
+    hashes: dict[str, dict[str, str]] = {}
+    if corpus is not None:
+        config["corpus"]["path"] = str(corpus)
+        hashes = {task.id: {"task_hash": task.content_hash} for task in open_corpus(corpus)}
     played = [
-        trajectory(task, one, k, (turns or {}).get(task, ()), **fields)
+        trajectory(task, one, k, (turns or {}).get(task, ()), **hashes.get(task, {}), **fields)
         for task, members in outcomes.items()
         for k, one in enumerate(members)
     ]
-    root.mkdir(parents=True)
+    (root / "submissions").mkdir(parents=True)
+    for t in played:
+        if t.grade.score is not None:
+            (root / "submissions" / f"{t.id}.csv").write_bytes(content(t.grade.score))
     manifest = RunManifest(
         id=root.name, command="", config=config, corpus_hash="0" * 64, versions={},
         started="2026-01-01T00:00:00+00:00", host={},

@@ -56,6 +56,7 @@ def filled(name: str, *overrides: str) -> Config:
         ("react-release", 15, 1200, 300, 1.0),
         ("aide-orig", 20, None, 3600, 0.5),
         ("aide-mlebench", 500, 86400, 14400, 0.0),
+        ("aide-dojo", 15, 43200, 43200, 0.0),
         ("aira-greedy", 500, 86400, 14400, 0.0),
         ("aira-mcts", 10000, 86400, 14400, 0.6),
         ("aira-evo", 10000, 86400, 14400, 0.6),

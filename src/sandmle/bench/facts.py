@@ -2,7 +2,9 @@
 
 `competitions.jsonl` has one object for each of the 82 competitions of openai/mle-bench at commit
 783b15af: split, files, columns, direction, thresholds to five places, and how many teams its board
-has. `dojo.json` has the lists of MLE-Dojo at 667a8fd0.
+has. `dojo.json` has the lists of MLE-Dojo at 667a8fd0, `dojo_metrics.json` those of our metrics
+that were held against its own there, on random tables, and gave the same to nine digits. (A log
+loss at a probability of exactly 0 or 1 is cut at 1e-15 here, at 2e-16 in some of them.)
 """
 
 import json
@@ -13,7 +15,7 @@ from typing import Any
 
 from sandmle.errors import UsageError
 from sandmle.registry import nearest
-from sandmle.types import Record
+from sandmle.types import MetricRef, Record
 
 SPLITS = ("lite", "low", "medium", "high", "dev", "split75", "all")
 
@@ -79,3 +81,10 @@ def dojo_lists() -> Mapping[str, Sequence[str]]:
     text = files("sandmle.bench").joinpath("dojo.json").read_text(encoding="utf-8")
     found: dict[str, list[str]] = json.loads(text)
     return found
+
+
+@cache
+def dojo_metrics() -> Mapping[str, MetricRef]:
+    """Return our metrics for competitions of MLE-Dojo, by name."""
+    text = files("sandmle.bench").joinpath("dojo_metrics.json").read_text(encoding="utf-8")
+    return {name: MetricRef.model_validate(one) for name, one in json.loads(text).items()}

@@ -16,7 +16,7 @@ from sandmle.bench.boards import read_board
 from sandmle.bench.facts import Competition, competition
 from sandmle.bench.medals import DIGITS, Thresholds, rank, thresholds
 from sandmle.bench.strict import Scored, strict_score
-from sandmle.bench.upstream import package_boards, upstream_score
+from sandmle.bench.upstream import package_boards, require_upstream, upstream_score
 from sandmle.errors import UsageError
 from sandmle.files import write_atomic
 
@@ -181,6 +181,8 @@ def grade_file(
 
 
 def _graded(entries: Sequence[Entry], data: Data, mode: Mode) -> Iterator[Result]:
+    if mode == "upstream":
+        require_upstream()
     for entry in entries:  # all of them are looked up before the first is graded
         one = competition(entry.competition_id)
         data.answers(one)

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from sandmle.bench.facts import Competition, competition, split
 from sandmle.bench.mlebench import Data
 from sandmle.bench.strict import read_answer_table, targets
-from sandmle.config import Config
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import write_atomic
 from sandmle.grading.evaluator import render_evaluator
@@ -23,8 +22,6 @@ from sandmle.tasks.folder import Task, open_task, write_task
 from sandmle.tasks.submission import to_csv
 from sandmle.types import Column, MetricRef, Milestones, SubmissionSchema, TaskCard
 
-# appendix A.2: temperature 0, 4 hours an execution, 24 hours an episode with 5 minutes of grace
-STEP_S, EPISODE_S, GRACE_S = 4 * 3600.0, 24 * 3600.0, 300.0
 MAX_MB = 2000  # of public files: a task folder is hashed whole
 _TRUTH = {"true": "1", "false": "0"}
 _NOT_PLAYED = (".zip", ".7z", ".tar", ".gz")
@@ -35,18 +32,6 @@ class Prepared(NamedTuple):
 
     tasks: list[Task]
     left_out: dict[str, str]
-
-
-def recipe(config: Config) -> Config:
-    """Return a configuration with the paper's recipe for evaluation laid over it."""
-    limits = config.sandbox.limits.model_copy(update={"wall_s": STEP_S})
-    return config.model_copy(
-        update={
-            "policy": config.policy.model_copy(update={"temperature": 0.0}),
-            "env": config.env.model_copy(update={"wall_s": EPISODE_S + GRACE_S}),
-            "sandbox": config.sandbox.model_copy(update={"limits": limits}),
-        }
-    )
 
 
 def lay_out(data: Data, names: Sequence[str], out: Path) -> Prepared:
@@ -82,7 +67,7 @@ def _task(data: Data, one: Competition, out: Path) -> Task:
     if levels.lower_is_better != (metric.direction == "min"):
         raise UsageError("its board and its metric disagree about which way is better")
     public = data.root / one.id / "prepared" / "public"
-    files = _public(public)
+    files = public_files(public)
     key = one.id_columns[0]
     files.setdefault("public/description.md", f"# {one.id}\n".encode())
     cells = {name: answers.column(name) for name in names}
@@ -106,10 +91,10 @@ def _task(data: Data, one: Competition, out: Path) -> Task:
     return write_task(out, card, files)
 
 
-def _public(folder: Path) -> dict[str, bytes]:
+def public_files(folder: Path) -> dict[str, bytes]:
     """Read the public files; only those: a sample that lies in the private folder stays there."""
     if not folder.is_dir():
-        raise UsageError(f"{folder}: missing; `mlebench prepare` makes it")
+        raise UsageError(f"{folder}: missing; the benchmark's own preparation makes it")
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
     paths = [p for p in paths if p.suffix not in _NOT_PLAYED]
     size = sum(p.stat().st_size for p in paths) / 1e6

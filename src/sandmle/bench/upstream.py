@@ -10,8 +10,9 @@ from typing import Any
 from sandmle.bench.strict import Scored
 from sandmle.errors import GradingError, MissingExtraError
 
+# it is on no package index; its boards are Git LFS files
 _INSTALL = (
-    "install the benchmark: git clone https://github.com/openai/mle-bench, git lfs pull, "
+    "git clone https://github.com/openai/mle-bench && git -C mle-bench lfs pull && "
     "pip install -e mle-bench"
 )
 
@@ -23,18 +24,24 @@ def package_boards() -> Path | None:
     return Path(places[0]) / "competitions" if places else None
 
 
+def require_upstream() -> None:
+    """Raise `MissingExtraError`, with what to do, unless mlebench can be imported."""
+    _module("mlebench.utils")
+
+
 @cache
 def _module(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise MissingExtraError(f"{name} cannot be imported ({error}); {_INSTALL}") from None
+        raise MissingExtraError(f"mlebench cannot be imported ({error}): {_INSTALL}") from None
 
 
 def upstream_score(name: str, answers_path: Path, data: bytes) -> Scored:
     """Score with the competition's own grader, bug for bug: NaN and all; unrounded.
 
-    Every exception of the grader makes the submission invalid there, so it does here.
+    Every exception of the grader makes the submission invalid there, so it does here. What it
+    cannot read as answers is a `GradingError`.
     """
     utils, boards = _module("mlebench.utils"), package_boards()
     try:
@@ -42,10 +49,13 @@ def upstream_score(name: str, answers_path: Path, data: bytes) -> Scored:
         grade = utils.import_fn(config["grader"]["grade_fn"])
     except Exception as error:
         raise GradingError(f"mlebench has no usable grader of {name}: {error}") from None
+    try:
+        answers = utils.load_answers(answers_path)
+    except Exception as error:
+        raise GradingError(f"{answers_path}: {type(error).__name__}: {error}") from None
     with tempfile.TemporaryDirectory(prefix="sandmle-") as folder:
         path = Path(folder) / "submission.csv"
         path.write_bytes(data)
-        answers = utils.load_answers(answers_path)
         try:
             return Scored(float(grade(utils.read_csv(path), answers)))
         except Exception as error:

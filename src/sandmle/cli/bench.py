@@ -9,11 +9,11 @@ import typer
 
 from sandmle.cli.options import AsJson, ConfigFile, Overrides, configure, resumable
 from sandmle.cli.output import emit, number, say, table
-from sandmle.cli.rollout import tell
+from sandmle.cli.rollout import tell, tell_failure
 
 if TYPE_CHECKING:
-    from sandmle.bench.humanrank import Variant
     from sandmle.report.paired import Paired
+    from sandmle.report.runs import Run
     from sandmle.report.scaling import Rung
     from sandmle.stats import Interval
 
@@ -21,6 +21,10 @@ app = typer.Typer(help="Benchmarks of others, and comparisons of runs.", no_args
 DataDir = Annotated[Path, typer.Option("--data-dir", help="A prepared data directory.")]
 Boards = Annotated[
     Path | None, typer.Option(help="Leaderboards; default: those of an installed mlebench.")
+]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option("--metric", help="MLE-Dojo: COMPETITION=METRIC, several times."),
 ]
 
 
@@ -30,20 +34,24 @@ def grade(
         Path, typer.Option(help="JSON lines with competition_id and submission_path.")
     ],
     data_dir: DataDir,
-    benchmark: Annotated[str, typer.Option(help="mle-bench.")] = "mle-bench",
+    benchmark: Annotated[str, typer.Option(help="mle-bench, or mle-dojo.")] = "mle-bench",
     boards: Boards = None,
     mode: Annotated[
         str, typer.Option(help="strict, or upstream: the installed grader.")
     ] = "strict",
+    metric: Metrics = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the report.")] = Path(),
     as_json: AsJson = False,
 ) -> None:
-    """Grade a file of submissions into a report with MLE-bench's keys."""
+    """Grade a file of submissions: a report with MLE-bench's keys, or HumanRanks for MLE-Dojo."""
     from sandmle.bench.mlebench import MODES, Data, grade_file
     from sandmle.errors import UsageError
 
+    if benchmark == "mle-dojo":
+        _grade_dojo(submissions, data_dir, out, _by_name(metric), as_json)
+        return
     if benchmark != "mle-bench":
-        raise UsageError(f"no benchmark {benchmark!r} to grade; there is: mle-bench")
+        raise UsageError(f"no benchmark {benchmark!r} to grade; there are: mle-bench, mle-dojo")
     chosen = next((one for one in MODES if one == mode), None)
     if chosen is None:
         raise UsageError(f"no mode {mode!r}; there are: {', '.join(MODES)}")
@@ -56,6 +64,44 @@ def grade(
     for note in notes:
         say(f"{note['competition_id']}: {note['reason']}")
     say(f"wrote {path}")
+
+
+def _grade_dojo(
+    submissions: Path, data_dir: Path, out: Path, metrics: dict[str, str], as_json: bool
+) -> None:
+    from sandmle.bench.dojoplay import grade_file
+
+    path, report = grade_file(submissions, data_dir, out, metrics)
+    if as_json:
+        emit(report)
+    else:
+        _show_ranks(report["total_runs"], report["total_valid_submissions"], report["human_rank"])
+    for one in report["competition_reports"]:
+        if one["reason"]:
+            say(f"{one['competition_id']}: {one['reason']}")
+    say(f"wrote {path}")
+
+
+def _show_ranks(episodes: int, valid: int, means: "dict[str, float | None]") -> None:
+    table(
+        ("", "value"),
+        [
+            ("runs", episodes), ("valid submissions", valid),
+            ("HumanRank, 1 - p/N", number(means["paper"])),
+            ("HumanRank of MLE-Dojo's code, (N - p + 1)/N", number(means["code"])),
+        ],
+    )  # fmt: skip
+
+
+def _by_name(given: list[str] | None) -> dict[str, str]:
+    """Read what was given as COMPETITION=METRIC."""
+    from sandmle.errors import UsageError
+
+    pairs = [one.partition("=") for one in given or ()]
+    wrong = next(("".join(one) for one in pairs if not all(one)), None)
+    if wrong is not None:
+        raise UsageError(f"--metric {wrong}: write COMPETITION=METRIC, for example a-name=rmse")
+    return {name: metric for name, _, metric in pairs}
 
 
 @app.command("mle-bench")
@@ -76,7 +122,8 @@ def mle_bench(
 ) -> None:
     """Play a policy on prepared competitions with the paper's recipe, and grade what it submits."""
     from sandmle.bench.mlebench import Data, grade_file
-    from sandmle.bench.play import lay_out, names_of, recipe, write_submissions
+    from sandmle.bench.play import lay_out, names_of, write_submissions
+    from sandmle.bench.recipes import recipe
     from sandmle.rollout.runner import run_rollout
 
     data = Data(data_dir, boards)
@@ -91,7 +138,7 @@ def mle_bench(
         )
     )  # fmt: skip
     with resumable():
-        run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
+        summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
     path, report, _ = grade_file(write_submissions(out, prepared.tasks), data, out)
     if as_json:
         emit(report)
@@ -99,33 +146,51 @@ def mle_bench(
         rows = [(k.removeprefix("total_"), v) for k, v in report.items() if isinstance(v, int)]
         table(("", "n"), rows)
     say(f"wrote {path}")
-    raise typer.Exit(0 if not prepared.left_out else 1)
+    tell_failure(summary, resolved, out)
+    raise typer.Exit(0 if summary["complete"] and not prepared.left_out else 1)
 
 
 @app.command("mle-dojo")
 def mle_dojo(
-    competition: Annotated[Path, typer.Argument(help="A prepared competition.")],
-    submission: Annotated[Path, typer.Argument(help="A submission for it.")],
-    metric: Annotated[str, typer.Option(help="One of our metrics, for example rmse.")],
-    variant: Annotated[str, typer.Option(help="code, or paper.")] = "code",
+    data_dir: DataDir,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The run folder.")],
+    split: Annotated[
+        str, typer.Option(help="all that is prepared, or a list: evaluation, training, own.")
+    ] = "all",
+    only: Annotated[list[str] | None, typer.Option(help="One competition, several times.")] = None,
+    metric: Metrics = None,
+    policy: Annotated[str | None, typer.Option(help="For example openai:MODEL.")] = None,
+    scaffold: Annotated[str | None, typer.Option(help="Default: mle-agent-paper.")] = None,
+    group: Annotated[int | None, typer.Option(help="Episodes a competition: seeds.")] = None,
+    config: ConfigFile = None,
+    override: Overrides = None,
     as_json: AsJson = False,
 ) -> None:
-    """Grade a submission by HumanRank on the leaderboards of an MLE-Dojo competition."""
-    from sandmle.bench.mledojo import grade_dojo, open_competition
-    from sandmle.errors import UsageError
+    """Play a policy on competitions of MLE-Dojo's layout with the paper's recipe: HumanRank."""
+    from sandmle.bench.dojoplay import lay_out, mean_ranks, write_ranks
+    from sandmle.bench.mledojo import names_of
+    from sandmle.bench.recipes import MLE_DOJO, recipe
+    from sandmle.rollout.runner import run_rollout
 
-    if variant not in ("code", "paper"):
-        raise UsageError(f"no variant {variant!r}; there are: code, paper")
-    data = submission.read_bytes() if submission.is_file() else None
-    shown: Variant = "paper" if variant == "paper" else "code"
-    found = grade_dojo(data, open_competition(competition), metric, shown)
+    tasks = out.parent / f"{out.name}-tasks"
+    prepared = lay_out(data_dir, names_of(data_dir, split, only or ()), tasks, _by_name(metric))
+    for name, why in prepared.left_out.items():
+        say(f"left out {name}: {why}")
+    configured = configure(
+        config, override, corpus__path=tasks, policy__name=policy, env__scaffold=scaffold,
+        group=group,
+    )  # fmt: skip
+    resolved = recipe(configured, MLE_DOJO)
+    with resumable():
+        summary = run_rollout(resolved, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
+    ranks = write_ranks(out, data_dir, tasks)
+    means, valid = mean_ranks(list(ranks.values())), summary["rates"]["valid"]
     if as_json:
-        emit({**found._asdict(), "variant": variant})
-        return
-    rows = [*found.positions.items(), (f"HumanRank ({variant})", found.human_rank)]
-    table(("", "value"), [("score", number(found.score)), *((n, number(v)) for n, v in rows)])
-    if found.reason:
-        say(found.reason)
+        emit({"human_rank": means, "valid": valid, "left_out": prepared.left_out, "ranks": ranks})
+    else:
+        _show_ranks(len(ranks), round((valid["mean"] or 0) * valid["n"]), means)
+    tell_failure(summary, resolved, out)
+    raise typer.Exit(0 if summary["complete"] and not prepared.left_out else 1)
 
 
 @app.command()
@@ -163,7 +228,9 @@ def compare(
     from sandmle.report.paired import compare as run
     from sandmle.report.runs import read_run
 
-    found = run(read_run(first), read_run(second))
+    runs = [read_run(first), read_run(second)]
+    found = run(*runs)
+    _tell_incomplete(runs)
     if as_json:
         emit(plain(found))
         return
@@ -174,6 +241,14 @@ def compare(
     for name, figures in found.strata.items():
         print(f"\n{name}: {figures[0].difference.n} tasks\n")
         table(header, _lines(figures))
+
+
+def _tell_incomplete(runs: "list[Run]") -> None:
+    from sandmle.report.runs import is_complete
+
+    for one in runs:
+        if not is_complete(one):
+            say(f"incomplete: {one.root} lacks episodes, or some of them failed")
 
 
 def _lines(figures: "list[Paired]") -> list[tuple[Any, ...]]:
@@ -220,12 +295,15 @@ def scaling(
     if (corpus is None) == (of_run is None):
         raise UsageError("name a corpus to play, or a run with --of; one of them")
     if of_run is not None:
-        rungs = prefixes(read_run(of_run), turns)
+        runs = [read_run(of_run)]
+        rungs = prefixes(runs[0], turns)
     else:
         resolved = configure(config, override, corpus__path=corpus, policy__name=policy)
         with resumable():
             roots = run_budgets(resolved, turns, out, shlex.join(["sandmle", *sys.argv[1:]]), tell)
-        rungs = separate([read_run(root) for root in roots])
+        runs = [read_run(root) for root in roots]
+        rungs = separate(runs)
+    _tell_incomplete(runs)
     _show_scaling(rungs, as_json)
 
 

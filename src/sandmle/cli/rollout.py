@@ -19,6 +19,7 @@ from sandmle.cli.options import (
 from sandmle.cli.output import emit, number, say, table
 
 if TYPE_CHECKING:
+    from sandmle.config import Config
     from sandmle.types import Trajectory
 
 
@@ -65,6 +66,7 @@ def rollout(
         emit(summary)
     else:
         _show(summary, out)
+    tell_failure(summary, resolved, out)
     raise typer.Exit(0 if summary["complete"] else 1)
 
 
@@ -79,6 +81,22 @@ def tell(trajectory: "Trajectory", done: int, total: int) -> None:
         say(f"  {trajectory.error.boundary}: {trajectory.error.message}")
 
 
+def tell_failure(summary: dict[str, Any], config: "Config", out: Path) -> None:
+    """Say on stderr which episode failed first, and the command that plays its task alone."""
+    from sandmle.tasks.folder import CARD
+
+    if not summary["failures"]:
+        return
+    first = summary["failures"][0]
+    root = Path(str(config.corpus.path))
+    task = root if (root / CARD).exists() else root / first["task_id"]
+    where = ("--config", str(out / "config.toml"), "--out", f"{out}-{first['task_id']}")
+    say(f"first failure: {first['id']} (task {first['task_id']}, seed {first['seed']})")
+    say(f"  {first['error']}")
+    say(f"its task alone: {shlex.join(['sandmle', 'rollout', str(task), *where])}")
+    say("the same command as before plays every episode that failed again")
+
+
 def _show(summary: dict[str, Any], out: Path) -> None:
     figures = {"mean reward": summary["reward"], **summary["rates"]}
     table(
@@ -88,6 +106,8 @@ def _show(summary: dict[str, Any], out: Path) -> None:
             for name, f in figures.items()
         ],
     )
+    ended = ", ".join(f"{n} {name}" for name, n in summary["stop_reasons"].items())
+    say(f"ended: {ended}")
     if summary["timed_out"]:
         say(f"{summary['timed_out']} episodes had an execution that timed out")
     for reason in summary["broken"]:

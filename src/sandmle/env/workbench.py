@@ -130,13 +130,9 @@ class Workbench:
     def trial(self, code: str) -> Trial:
         """Run a program in an empty workspace that is gone afterwards; it stays for no other.
 
-        What it left counts if it is handed to `submit`. It may take what is left of the episode's
-        time, if that is less than its own limit. Safe to call from several threads.
+        What it left counts if it is handed to `submit`. Safe to call from several threads.
         """
-        left = self.seconds_left()
-        wall_s = self.limits.wall_s if left is None else min(self.limits.wall_s, max(left, 1.0))
-        limits = self.limits.model_copy(update={"wall_s": wall_s})
-        workspace = self._sandbox.open(self.task.public, limits)
+        workspace = self._sandbox.open(self.task.public, self.limits)
         try:
             return self._run(workspace, code)
         finally:
@@ -171,6 +167,16 @@ class Workbench:
         if self.config.wall_s is None:
             return None
         return self.config.wall_s - (time.monotonic() - self._started)
+
+    def _may_take(self) -> float | None:
+        """Return the seconds of a program that begins now, if the episode's end is before its own.
+
+        Up to the end of the grace, and one second for what was asked for too late.
+        """
+        left = self.seconds_left()
+        if left is None or left + self.config.grace_s >= self.limits.wall_s:
+            return None
+        return max(left + self.config.grace_s, 1.0)
 
     def fork(self) -> "Workbench":
         """Return a workbench on the same task with an empty workspace; close it with `finish`."""
@@ -216,7 +222,8 @@ class Workbench:
         return self._outcome
 
     def _run(self, workspace: Workspace, code: str) -> Trial:
-        result = workspace.run(code)
+        wall_s = self._may_take()
+        result = workspace.run(code) if wall_s is None else workspace.run(code, wall_s)
         self.journal.event("exec", code=code, result=result.model_dump(mode="json"))
         if result.status == "infra":
             return Trial(result, None)

@@ -77,6 +77,11 @@ class Endpoint:
         self.budget = Budget(section.max_usd, section.max_tokens, section.usd_per_million)
         self._client = _client(self._key)
         self._background = Background(self._client)
+        self._told: dict[str, str] = {}
+
+    def versions(self) -> dict[str, str]:
+        """Return what the server's latest reply said it is: its model, and its fingerprint."""
+        return dict(self._told)
 
     def session(self, seed: int | None) -> LLM:
         """Return the model for one episode, which samples with a seed of its own."""
@@ -134,6 +139,8 @@ class Endpoint:
         if not response.is_success:
             return _refusal(response)
         found = _completion(response, self._section.usd_per_million)
+        if found is not None:
+            self._told = _identity(response.json())
         return found or _Fault(f"no chat completion came back: {response.text}")
 
     def _pause(self, tries: int, at_least: float) -> float:
@@ -229,6 +236,12 @@ def _completion(response: httpx.Response, price: tuple[float, float] | None) -> 
     if price is not None and prompt is not None and reply is not None:
         usd = dollars(prompt, reply, price)
     return Completion(text, prompt, reply, usd, cut_off=choice.get("finish_reason") == "length")
+
+
+def _identity(reply: dict[str, Any]) -> dict[str, str]:
+    """Return what a server says it is; most say no more than the name of the model."""
+    told = {"model": reply.get("model"), "server": reply.get("system_fingerprint")}
+    return {name: value[:_SHOWN] for name, value in told.items() if value and type(value) is str}
 
 
 def _text(message: Any) -> str:

@@ -137,8 +137,11 @@ def _texts(turn: Turn) -> list[str]:
     return said + ([result.stdout, result.stderr] if result else [])
 
 
-def detail(t: Trajectory, card: TaskCard | None, cut: int) -> dict[str, Any]:
-    """Return everything about one episode; texts are cut, and nothing in them is unseen."""
+def detail(t: Trajectory, card: TaskCard | None, cut: int, graded: str = "") -> dict[str, Any]:
+    """Return everything about one episode; texts are cut, and nothing in them is unseen.
+
+    `graded` says which file the grade belongs to.
+    """
 
     def text(value: str | None) -> str:
         return visible(clip(value or "", cut))
@@ -148,7 +151,7 @@ def detail(t: Trajectory, card: TaskCard | None, cut: int) -> dict[str, Any]:
         "reason": text(t.grade.reason),
         "error": text(f"{t.error.boundary}: {t.error.message}") if t.error else "",
         "masked": text(t.mask.why or "yes") if t.mask.masked else "",
-        "graded": _graded(t),
+        "graded": graded,
         "line": _line(t, card) if card else None,
         "parts": _parts(t),
         "turns": [_turn(u, text) for u in t.turns],
@@ -199,21 +202,6 @@ def _parts(t: Trajectory) -> list[dict[str, Any]]:
 def _order(part: tuple[str, float]) -> int:
     names = ("format", "execute", *MILESTONES, "skill")
     return names.index(part[0]) if part[0] in names else len(names)
-
-
-def _graded(t: Trajectory) -> str:
-    """Say which file the grade belongs to, and whether a valid one was lost."""
-    valid = [u.index + 1 for u in t.turns if u.hidden_grade and u.hidden_grade.status == "ok"]
-    if t.grade.status != "ok":
-        if not valid or t.stop_reason in UNSCORABLE:
-            return ""
-        return f"A valid submission was there after turn {valid[-1]}, but not at the end."
-    same = [u for u in t.turns if u.hidden_grade == t.grade and u.submission_sha256]
-    if not same:
-        return ""
-    digest = same[-1].submission_sha256
-    first = next(u for u in same if u.submission_sha256 == digest)
-    return f"Graded: the file that turn {first.index + 1} wrote (SHA-256 {str(digest)[:12]}…)."
 
 
 def _turn(u: Turn, text: Any) -> dict[str, Any]:

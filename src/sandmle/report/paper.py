@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from sandmle.errors import UsageError
 from sandmle.files import write_atomic
+from sandmle.report.conditions import conditions_table
 from sandmle.report.costs import UNKNOWN, Prices, cost_table
+from sandmle.report.graded import graded_table
 from sandmle.report.paired import overall, win_matrix
 from sandmle.report.plots import Bars, Cells, Lines, Plot, write_plot
 from sandmle.report.runs import Run, is_run, learning, read_run
@@ -39,7 +41,10 @@ def write_report(roots: Sequence[Path], out: Path, prices: Prices = UNKNOWN) -> 
     except OSError as error:
         raise UsageError(f"{out}: cannot be made ({error.strerror})") from None
     paths = []
-    grids = [*paper_tables(runs), task_table(runs), cost_table(runs, prices)]
+    grids = [
+        *paper_tables(runs), task_table(runs), cost_table(runs, prices), conditions_table(runs),
+        graded_table(runs),
+    ]  # fmt: skip
     for grid in grids:
         for text, suffix in ((markdown(grid), "md"), (latex(grid), "tex")):
             paths.append(out / f"{grid.name}.{suffix}")

@@ -8,6 +8,7 @@ from typing import Any
 from sandmle.outcome import UNSCORABLE
 from sandmle.report.costs import cost_table
 from sandmle.report.episodes import EXPLAINED, MARKS, cut_for, detail, rows
+from sandmle.report.graded import graded_text
 from sandmle.report.page import render, span, write
 from sandmle.report.runs import Run, learning, other_curves, read_run
 from sandmle.report.svg import Series, chart, figure
@@ -47,7 +48,10 @@ def write_run_page(root: Path, out: Path | None = None, beside: Sequence[Series]
         rows=listed,
         filters=_filters(listed),
         tasks=sorted({(row["task"], row["title"]) for row in listed}, key=lambda pair: pair[::-1]),
-        details=(detail(t, run.cards.get(t.task_id), cut) for t in run.trajectories),
+        details=(
+            detail(t, run.cards.get(t.task_id), cut, graded_text(run.root, t))
+            for t in run.trajectories
+        ),
     )
     return write(out or root / "page.html", page)
 

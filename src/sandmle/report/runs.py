@@ -54,8 +54,22 @@ def read_run(root: Path) -> Run:
     )
 
 
+def is_complete(run: Run) -> bool:
+    """Return whether a run has every episode that it was to have, and none that failed by us."""
+    return bool((run.summary or {}).get("complete", False))
+
+
+def strict_json(text: str) -> Any:
+    """Parse JSON; a bare NaN or Infinity, which no other tool can read, is a `ValueError`."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> None:
+    raise ValueError(f"{name} is no JSON; what does not exist is null")
+
+
 def _object(text: str) -> dict[str, Any]:
-    value = json.loads(text)
+    value = strict_json(text)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return value

@@ -5,13 +5,12 @@ it reached. Every rate has all episodes as its denominator, failures of ours inc
 there were stands beside it, and the rate without them.
 """
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from sandmle.errors import TaskError
 from sandmle.outcome import MEDALS, UNSCORABLE, best_medal, reached
-from sandmle.report.runs import Run
+from sandmle.report.runs import Run, is_complete, strict_json
 from sandmle.stats import mean_interval
 from sandmle.types import Trajectory
 
@@ -83,7 +82,7 @@ def _rates(name: str, title: str, runs: Sequence[Run], label: Sequence[str]) -> 
             ]
         )
     extra = ["n", "Tasks", "Our failures", "Any medal without them"]
-    incomplete = [run.manifest.id for run in runs if not (run.summary or {}).get("complete", False)]
+    incomplete = [run.manifest.id for run in runs if not is_complete(run)]
     note = "Percent of all n episodes, with 95 % intervals over tasks; medals exclude each other."
     if incomplete:
         note += f" Incomplete: {', '.join(incomplete)}."
@@ -116,19 +115,27 @@ def _ranks(runs: Sequence[Run]) -> Grid:
     rows = []
     for run in runs:
         try:
-            ranks = json.loads((run.root / RANKS).read_text(encoding="utf-8"))
-            values = [100 * float(ranks.get(t.id) or 0) for t in run.trajectories]
+            ranks = strict_json((run.root / RANKS).read_text(encoding="utf-8"))
+            cells = [_rank(run, ranks, which) for which in ("paper", "code")]
         except (ValueError, TypeError, AttributeError):
-            raise TaskError(f"{run.root / RANKS}: is not trajectory ids with their ranks") from None
-        mean = mean_interval(values, [t.task_id for t in run.trajectories])
-        bounds = "" if mean.low is None else f" [{mean.low:.1f}, {mean.high:.1f}]"
-        rank = "–" if mean.estimate is None else f"{mean.estimate:.2f}{bounds}"
+            raise TaskError(
+                f"{run.root / RANKS}: is not trajectory ids with their ranks, code and paper"
+            ) from None
         valid = percent(run.trajectories, "Valid")
-        rows.append([scaffold(run), variant(run), valid, rank, str(len(run.trajectories))])
+        rows.append([scaffold(run), variant(run), valid, *cells, str(len(run.trajectories))])
+    header = ["Scaffold", "Model", "Valid", "HumanRank", "HumanRank (code)", "n"]
     return Grid(
-        "table3", "HumanRank", ["Scaffold", "Model", "Valid", "HumanRank", "n"], rows,
-        "HumanRank times 100 over all n episodes; one without a score counts 0.",
+        "table3", "HumanRank", header, rows,
+        "HumanRank times 100 over all n episodes; one without a score counts 0. It is 1 - p/N as "
+        "in the paper; what MLE-Dojo's code computes, (N - p + 1)/N, stands beside it.",
     )  # fmt: skip
+
+
+def _rank(run: Run, ranks: Mapping[str, Mapping[str, float]], which: str) -> str:
+    values = [100 * float((ranks.get(t.id) or {}).get(which) or 0) for t in run.trajectories]
+    mean = mean_interval(values, [t.task_id for t in run.trajectories])
+    bounds = "" if mean.low is None else f" [{mean.low:.1f}, {mean.high:.1f}]"
+    return "–" if mean.estimate is None else f"{mean.estimate:.2f}{bounds}"
 
 
 def task_table(runs: Sequence[Run]) -> Grid:

@@ -10,7 +10,10 @@ from sandmle.tasks.folder import Task
 
 
 class Policy(Protocol):
-    """A named player; `open` may look at the task (scripted ones do) or ignore it."""
+    """A named player; `open` may look at the task (scripted ones do) or ignore it.
+
+    One that plays with somebody else's server may have `versions()`: what that said it is.
+    """
 
     name: str
 

@@ -1,6 +1,7 @@
 """From the outcome of an episode to its trajectory: identity, reward and mask."""
 
 import platform
+from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
@@ -53,10 +54,12 @@ def make_trajectory(
     feedback: Feedback,
     timeout_rule: str = "any",
     group: str | None = None,
+    served: Mapping[str, str] | None = None,
 ) -> Trajectory:
     """Judge an outcome: reward by `rule`, mask by `timeout_rule`; `None` reward if unscorable.
 
-    `group` names the group; a task that is played by one group only names it itself.
+    `group` names the group; a task that is played by one group only names it itself. `served` are
+    versions of a server that replied.
     """
     group = group or task.id
     turns = outcome.turns
@@ -78,7 +81,7 @@ def make_trajectory(
         flags=flags(turns, outcome.planted),
         usage=Usage.total([turn.usage for turn in turns]),
         error=outcome.error,
-        versions=versions(),
+        versions={**(served or {}), **versions()},
     )
 
 

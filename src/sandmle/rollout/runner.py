@@ -24,7 +24,7 @@ from sandmle.rollout.summary import summarise
 from sandmle.sandbox.base import SANDBOXES, Sandbox, open_sandbox
 from sandmle.scaffolds.base import SCAFFOLDS, Scaffold, settled
 from sandmle.tasks.corpus import Corpus, open_corpus
-from sandmle.tasks.folder import Task
+from sandmle.tasks.folder import CARD, Task
 from sandmle.types import ErrorRecord, Grade, JsonDict, RewardRule, Trajectory
 
 Progress = Callable[[Trajectory, int, int], None]
@@ -101,7 +101,8 @@ def open_tasks(config: Config) -> Corpus:
     if config.corpus.path is None:
         raise UsageError("no corpus given; name its folder")
     corpus = open_corpus(config.corpus.path)
-    if config.corpus.split is not None:
+    # a task folder alone is of no split, whatever the corpus that it was taken from says
+    if config.corpus.split is not None and not (corpus.root / CARD).exists():
         corpus = corpus.split(config.corpus.split)
     if config.corpus.limit is not None:
         corpus = corpus.head(config.corpus.limit)
@@ -128,9 +129,11 @@ def play(
         outcome = _episode(stage, task, key.seed, k, sandbox, journal)
     finally:
         journal.close()
+    served: dict[str, str] = getattr(stage.policy, "versions", dict)()
     trajectory = make_trajectory(
-        outcome, task, key, k, stage.rule, config.env.feedback, config.grpo.timeout_rule
-    )
+        outcome, task, key, k, stage.rule, config.env.feedback, config.grpo.timeout_rule,
+        served=served,
+    )  # fmt: skip
     return trajectory, outcome.submission
 
 

@@ -31,6 +31,10 @@ class ServedPolicy:
             return llm
         return Recorder(llm, self._store, Keys(self._model, self._section, seed, timeless))
 
+    def versions(self) -> dict[str, str]:
+        """Return what the server said it is."""
+        return self._endpoint.versions()
+
     def close(self) -> None:
         """End what is being asked and close connections and file."""
         self._endpoint.close()

@@ -49,7 +49,9 @@ def summarise(
             name: _known_sum([getattr(t.usage, name) for t in trajectories])
             for name in ("prompt_tokens", "completion_tokens", "usd")
         },
-        "failures": [{"id": t.id, "error": _error(t)} for t in failures],
+        "failures": [
+            {"id": t.id, "task_id": t.task_id, "seed": t.seed, "error": _error(t)} for t in failures
+        ],
         "turns": _interval(trajectories, [float(len(t.turns)) for t in trajectories]),
         "seconds_per_episode": {part: _seconds(trajectories, part) for part in _PARTS},
         "seconds_per_turn": {

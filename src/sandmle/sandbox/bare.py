@@ -81,7 +81,7 @@ class BareWorkspace:
                 f"no workspace could be made in {self._root.parent}: {error}"
             ) from None
 
-    def run(self, code: str) -> ExecResult:
+    def run(self, code: str, wall_s: float | None = None) -> ExecResult:
         """Run `code` and wait for its end or for the limit; never raises for what it does."""
         with self._sandbox.free, Streams(self._limits.output_bytes) as streams:
             if self._sandbox.closed:
@@ -103,7 +103,7 @@ class BareWorkspace:
                 text = f"the program could not be started: {error}"
                 return ExecResult(status="infra", stderr=text)
             streams.release()
-            return _watch(self._process, started, streams, self._limits)
+            return _watch(self._process, started, streams, self._limits.within(wall_s))
 
     def stop(self) -> None:
         """End the program that runs."""

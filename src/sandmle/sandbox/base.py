@@ -18,8 +18,11 @@ from sandmle.types import ExecResult, Isolation, Limits
 class Workspace(Protocol):
     """One episode's files; closing it removes them."""
 
-    def run(self, code: str) -> ExecResult:
-        """Run Python source as a program, with the workspace as its working directory."""
+    def run(self, code: str, wall_s: float | None = None) -> ExecResult:
+        """Run Python source as a program, with the workspace as its working directory.
+
+        `wall_s` goes before the limit of the workspace, for this program.
+        """
         ...
 
     def stop(self) -> None:

@@ -91,7 +91,7 @@ class Confined:
                 self._start(self._keeper.mode)
         return ConfinedWorkspace(self, self._keeper, f"w{next(self._counter)}", folders, limits)
 
-    def execute(self, workspace: "ConfinedWorkspace", code: str) -> ExecResult:
+    def execute(self, workspace: "ConfinedWorkspace", code: str, limits: Limits) -> ExecResult:
         """Run a program with the next worker that is free."""
         worker = self._slots.get()
         fit = worker is not None and worker.idle and worker.keeper is workspace.keeper
@@ -105,7 +105,7 @@ class Confined:
             assert worker is not None
             workspace.worker = worker
             fit = False
-            result = worker.run(code, workspace.place, workspace.limits)
+            result = worker.run(code, workspace.place, limits)
             fit = True
             return result
         except (Lost, SandboxError, OSError) as error:
@@ -183,12 +183,12 @@ class ConfinedWorkspace:
         trees = keeper.open(name, folders, limits.disk_mb * _MB, INODES)
         self.place = {"name": name, "trees": trees, "inodes": INODES}
 
-    def run(self, code: str) -> ExecResult:
+    def run(self, code: str, wall_s: float | None = None) -> ExecResult:
         """Run `code` and wait for its end or for the limit; never raises for what it does."""
         with self._running:
             if self._closed:
                 return ExecResult(status="infra", stderr="the workspace was closed")
-            return self._sandbox.execute(self, code)
+            return self._sandbox.execute(self, code, self.limits.within(wall_s))
 
     def stop(self) -> None:
         """End the program that runs."""

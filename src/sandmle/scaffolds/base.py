@@ -81,7 +81,12 @@ def settled(config: Config, scaffold: Scaffold) -> Config:
             raise UsageError(f"env.search: {config.env.scaffold} has no constants")
         return config
     scaffold.tuned(config.env)
-    for key, value in scaffold.defaults.items():
+    return filled(config, scaffold.defaults)
+
+
+def filled(config: Config, defaults: Mapping[str, Any]) -> Config:
+    """Return a configuration with these values, by key as in `--set`, where it does not say."""
+    for key, value in defaults.items():
         config = _fill(config, key.split("."), value)
     return config
 
