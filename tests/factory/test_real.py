@@ -207,7 +207,7 @@ def test_each_check_of_a_real_table_binds(tmp_path, built) -> None:
     table["number"] = np.empty(240, dtype=int)
     table["number"][np.argsort(table["pay"])] = np.arange(1000, 1240)
     path = write(tmp_path / "t.csv", table)
-    with pytest.raises(TaskError, match="leak_id:.*leak_order:"):
+    with pytest.raises(TaskError, match=r"leak_id:.*leak_order:"):
         from_data(Request(path, "pay", id_column="number", seed=1), tmp_path / "out")
     assert not (tmp_path / "out").exists()
     real = read_real(Request(path, "pay"))
