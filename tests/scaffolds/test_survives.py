@@ -118,8 +118,8 @@ def test_programs_that_broke_others_cost_a_node_each(
     assert (outcome.stop_reason, outcome.error) == ("max_turns", None)
     ended = ["error" if t.result.status == "oom" else t.result.status for t in outcome.turns]
     assert ended == [end for _, end in scripts]
-    shown = "\n".join(turn.observation for turn in outcome.turns)
-    assert stuck or ("from below" in shown and "from aside" in shown), "nothing is lost"
+    printed = "\n".join(turn.result.stdout for turn in outcome.turns)
+    assert stuck or ("from below" in printed and "from aside" in printed), "nothing is lost"
     if name != "react-paper":  # it has no nodes
         faults = [turn.node.fault for turn in outcome.turns]
         assert [not fault for fault in faults] == [end == "ok" for _, end in scripts]
