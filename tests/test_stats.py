@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from sandmle.stats import kendall_tau, mean_interval, paired_difference, win_rate
+from sandmle.stats import (
+    kendall_tau,
+    mean_interval,
+    order_interval,
+    paired_difference,
+    win_rate,
+)
 
 
 def test_interval_covers_the_mean_as_often_as_it_says() -> None:
@@ -67,3 +73,16 @@ def test_kendall() -> None:
     # 6 pairs, one of them discordant: (5 - 1) / 6
     assert kendall_tau([1, 2, 3, 4], [1, 2, 4, 3]) == pytest.approx(4 / 6)
     assert kendall_tau([1, 1, 1], [1, 2, 3]) is None
+
+
+def test_order_is_told_with_its_interval() -> None:
+    """Means .1, .6, .5, .9: of six pairs one is turned, so tau is (5 - 1) / 6."""
+    found = order_interval([[0.0, 0.2], [0.7, 0.5], [0.6, 0.4], [0.8, 1.0]])
+    assert found.estimate == pytest.approx(4 / 6)
+    assert (found.low, found.high) == (pytest.approx(4 / 6), pytest.approx(4 / 6)), "always so"
+    assert order_interval([[1.0, 0.9], [0.1, 0.0]]).estimate == -1.0
+    assert order_interval([[0.2], [0.4]]) == (1.0, None, None, 1, 1), "one unit says nothing"
+    assert order_interval([[0.5, 0.5], [0.5, 0.5]]) == (None, None, None, 2, 2), "all are equal"
+    # the columns disagree: a resample of only the one or only the other is as good as both
+    mixed = order_interval([[0.0, 1.0], [0.9, 0.2]])
+    assert (mixed.estimate, mixed.low, mixed.high) == (1.0, -1.0, 1.0)

@@ -97,3 +97,28 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None
     if len(set(first)) < 2 or len(set(second)) < 2:
         return None
     return float(kendalltau(first, second).statistic)
+
+
+def order_interval(values: Sequence[Sequence[float]], level: float = 0.95) -> Interval:
+    """Return Kendall's tau between the order of the rows and their means, 1 if each row has a
+    larger mean than the row before it, with a bootstrap interval over the columns.
+
+    `values` has a row for each thing and a column for each unit that all of them were measured on.
+
+    >>> order_interval([[0.0, 0.1], [0.5, 0.4], [1.0, 0.9]]).estimate
+    1.0
+    """
+    import numpy as np
+
+    data = np.asarray(values, dtype=float)
+    order, n = list(range(len(data))), data.shape[1]
+    estimate = kendall_tau(data.mean(axis=1).tolist(), order)
+    if n < 2:
+        return Interval(estimate, None, None, n, n)
+    draws = np.random.default_rng(0).integers(0, n, (_RESAMPLES, n))
+    taus = [kendall_tau(data[:, drawn].mean(axis=1).tolist(), order) for drawn in draws]
+    told = [tau for tau in taus if tau is not None]
+    if not told:
+        return Interval(estimate, None, None, n, n)
+    low, high = np.quantile(told, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(estimate, float(low), float(high), n, n)

@@ -16,6 +16,7 @@ from sandmle.bench.mlebench import (
     grade_one,
     read_submissions,
 )
+from sandmle.bench.strict import strict_score
 from sandmle.errors import GradingError, UsageError
 
 # the keys of MLE-bench's reports, in their order
@@ -206,3 +207,62 @@ def test_upstream_mode_scores_as_strict_does_where_the_form_is_right(prepared, t
 def test_a_null_path_is_no_submission(tmp_path) -> None:
     path = write(tmp_path, '{"competition_id": "x", "submission_path": null}\n', "s.jsonl")
     assert read_submissions(path) == [Entry("x", type(path)("None"))]
+
+
+def test_a_sure_mistake_costs_what_it_costs_there(tmp_path) -> None:
+    """The graders clip at 2^-52: of two rows one is surely wrong, -ln(2^-52) / 2 = 26 ln 2."""
+    dogs = competitions()["dogs-vs-cats-redux-kernels-edition"]
+    answers = write(tmp_path, "id,label\n1,1\n2,0\n", "answers.csv")
+    found = strict_score(b"id,label\n1,0\n2,0\n", dogs, answers)
+    assert found.score == pytest.approx(18.02183, abs=1e-5)
+    assert strict_score(b"id,label\n2,1\n1,1\n", dogs, answers).score == pytest.approx(18.02183)
+    assert strict_score(b"id,label\n1,0.5\n2,0.25\n", dogs, answers).score == pytest.approx(
+        0.490415,
+        abs=1e-6,  # (ln 2 - ln 0.75) / 2
+    )
+    spooky = competitions()["spooky-author-identification"]
+    answers = write(tmp_path, "id,EAP,HPL,MWS\na,1,0,0\nb,0,1,0\n", "answers.csv")
+    sure = strict_score(b"id,EAP,HPL,MWS\nb,0,1,0\na,0,1,0\n", spooky, answers)
+    assert sure.score == pytest.approx(18.02183, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "off"),
+    [
+        ("spooky-author-identification", "id,EAP,HPL,MWS", 1.1e-5),
+        ("lmsys-chatbot-arena", "id,winner_model_a,winner_model_b,winner_tie", 5e-7),
+    ],
+)
+def test_rows_add_up_as_closely_as_they_must_there(tmp_path, name, head, off) -> None:
+    one = competitions()[name]
+    answers = write(tmp_path, f"{head}\na,1,0,0\nb,0,1,0\n", "answers.csv")
+
+    def graded(last: float):
+        rows = f"{head}\na,0.25,0.25,0.5\nb,0.25,0.25,{last!r}\n"
+        return strict_score(rows.encode(), one, answers)
+
+    assert graded(0.5 + 0.9 * off).score is not None
+    assert graded(0.5 - 0.9 * off).score is not None
+    assert graded(0.5 + 1.1 * off).reason.startswith("row 2 adds up to 1.0000")
+    assert graded(0.5 - 1.1 * off).score is None
+
+
+def test_a_text_is_a_text_and_a_set_is_of_known_labels(tmp_path) -> None:
+    words = competitions()["text-normalization-challenge-english-language"]
+    answers = write(tmp_path, "id,after\na,true\nb,False\nc,NA\n", "answers.csv")
+    found = strict_score(b"id,after\nc,NA\na,true\nb,0\n", words, answers)
+    assert found.score == pytest.approx(2 / 3)
+    # MLE-bench leaves out a label that no hidden row has: 2 hits, 2 of 3 given and 2 of 3 wanted
+    plants = competitions()["plant-pathology-2021-fgvc8"]
+    answers = write(tmp_path, "image,labels\na,rust scab\nb,healthy\n", "answers.csv")
+    found = strict_score(b"image,labels\nb,rust unheard\na,scab rust\n", plants, answers)
+    assert found.score == pytest.approx(2 * 2 / (3 + 3))
+
+
+def test_lists_may_name_anything_up_to_their_length(tmp_path) -> None:
+    """Average precision with one right label is 1 / its place."""
+    hotels = competitions()["hotel-id-2021-fgvc8"]
+    answers = write(tmp_path, "image,hotel_id\na,7\nb,8\n", "answers.csv")
+    found = strict_score(b"image,hotel_id\nb,1 8\na,7 2 3 4 5\n", hotels, answers)
+    assert found.score == pytest.approx((1 + 1 / 2) / 2)
+    assert strict_score(b"image,hotel_id\nb,1\na,7 2 3 4 5 6\n", hotels, answers).score is None

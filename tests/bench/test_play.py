@@ -11,6 +11,7 @@ from sandmle.bench.recipes import recipe
 from sandmle.bench.scaling import run_budgets
 from sandmle.config import load_config
 from sandmle.errors import UsageError
+from sandmle.grading.grader import Grader
 from sandmle.llm.scripted import Scripted
 from sandmle.report.runs import read_run
 from sandmle.report.scaling import separate
@@ -121,3 +122,63 @@ def test_each_budget_is_a_run_of_its_own(tmp_path) -> None:
     assert (roots[0] / "trajectories.jsonl").read_bytes() == again, "resumed, not played again"
     with pytest.raises(UsageError, match="none negative"):
         run_budgets(config, [-1], tmp_path / "scaling")
+
+
+def lay(tmp_path, name: str, answers: str, low: float, high: float):
+    """Return a competition with these answers as a task."""
+    one, root = competitions()[name], tmp_path / "data" / name
+    (root / "prepared" / "public").mkdir(parents=True)
+    (root / "prepared" / "private").mkdir()
+    (root / one.answers_file).write_text(answers)
+    board = tmp_path / "boards" / name
+    board.mkdir(parents=True)
+    lines = "".join(f"{score:.6f}\n" for score in np.linspace(high, low, one.teams))
+    (board / "leaderboard.csv").write_text("score\n" + lines)
+    data = Data(tmp_path / "data", tmp_path / "boards")
+    return lay_out(data, [name], tmp_path / "tasks").tasks[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "answers", "worse", "best"),
+    [
+        (
+            "text-normalization-challenge-english-language",
+            "id,after\n1_0,true\n1_1,nineteen\n",
+            "id,after\n1_0,1\n1_1,nineteen\n",
+            1.0,
+        ),
+        (
+            "hotel-id-2021-fgvc8",
+            "image,hotel_id\na,7\nb,8\n",
+            "image,hotel_id\na,99 7\nb,8\n",
+            1.0,
+        ),
+        (
+            "aptos2019-blindness-detection",
+            "id_code,diagnosis\na,0\nb,4\nc,2\n",
+            "id_code,diagnosis\na,0\nb,2\nc,2\n",
+            1.0,
+        ),
+        (
+            "spooky-author-identification",
+            "id,EAP,HPL,MWS\na,1,0,0\nb,0,1,0\n",
+            "id,EAP,HPL,MWS\na,0.5,0.25,0.25\nb,0.1,0.8,0.1\n",
+            0.0,
+        ),
+    ],
+)
+def test_other_kinds_of_answers_are_laid_out(tmp_path, name, answers, worse, best) -> None:
+    """Texts (one that says true is a text), lists, classes, and probabilities."""
+    least = competitions()[name].lower_is_better
+    task = lay(tmp_path, name, answers, *((1.0, 0.5) if least else (0.5, 1.0)))
+    grader = Grader(task)
+    assert grader.grade(answers.encode()).score == pytest.approx(best, abs=1e-9)
+    score = grader.grade(worse.encode()).score
+    assert score > best + 0.1 if least else score < best - 0.1
+    assert grader.validate(task.read("public/sample_submission.csv")) is None
+
+
+def test_all_of_the_lite_split_is_in_play() -> None:
+    known = competitions()
+    assert all(known[name].same_score for name in names_of("lite"))
+    assert sum(one.same_score for one in known.values()) == 56

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sandmle.errors import TaskError, UsageError
-from sandmle.factory.real.build import Judge, from_data
+from sandmle.factory.real.build import Judge, _gate, _write_checked, from_data
 from sandmle.factory.real.leaks import leak_checks
 from sandmle.factory.real.models import measure
 from sandmle.factory.real.table import Request, by_time, read_real
@@ -199,6 +199,42 @@ def test_ids_that_tell_the_target_are_caught(tmp_path) -> None:
     table["number"][order] = np.arange(1000, 1240)
     path = write(tmp_path / "t.csv", table)
     assert failed(path, "pay", id_column="number", seed=1) == {"leak_id", "leak_order"}
+
+
+def test_each_check_of_a_real_table_binds(tmp_path, built) -> None:
+    """Shortcuts in ids and their order, a unit on both sides, milestones that are not apart."""
+    table = people()
+    table["number"] = np.empty(240, dtype=int)
+    table["number"][np.argsort(table["pay"])] = np.arange(1000, 1240)
+    path = write(tmp_path / "t.csv", table)
+    with pytest.raises(TaskError, match=r"leak_id:.*leak_order:"):
+        from_data(Request(path, "pay", id_column="number", seed=1), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    real = read_real(Request(path, "pay"))
+    shared = real._replace(units=[real.units[0]] * len(real.units))
+    (twins,) = [c for c in leak_checks(shared) if c.name.endswith("_on_both_sides")]
+    assert (twins.passed, twins.value) == (False, 1)
+    levels = built.task.card.milestones
+    for name, value in (("bronze", levels.median), ("gold", levels.silver)):
+        same = levels.model_copy(update={name: value})
+        (ordered, dummy) = _gate(real, built.models, same)
+        assert (ordered.name, ordered.passed, dummy.passed) == ("paper_monotone", False, True)
+
+
+def test_a_folder_that_fails_its_own_check_is_not_written(built, tmp_path) -> None:
+    """The form of the sample submission, and hidden answers that lie about."""
+    card = built.task.card
+    files = {name: built.task.read(name) for name in card.files}
+    lines = files["public/sample_submission.csv"].splitlines(keepends=True)
+    faults = {
+        "sample_valid": {"public/sample_submission.csv": b"".join(lines[:-1])},
+        "answer": {"private/answer.csv": files["private/answer.csv"].replace(b"pay", b"wage", 1)},
+    }
+    for name, change in faults.items():
+        with pytest.raises(TaskError, match=name):
+            _write_checked(tmp_path / "out", card, files | change)
+        assert list((tmp_path / "out").iterdir()) == []
+    assert _write_checked(tmp_path / "out", card, files).content_hash == built.task.content_hash
 
 
 def test_a_table_with_nothing_to_learn_is_refused(tmp_path) -> None:

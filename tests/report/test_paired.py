@@ -7,6 +7,7 @@ from small import write_run
 from sandmle.report.paired import (
     as_json,
     compare,
+    order_agreement,
     overall,
     stratum,
     verdict,
@@ -63,6 +64,21 @@ def test_five_rungs_on_64_tasks_come_out_in_their_order(tmp_path) -> None:
     assert kendall_tau(rates, list(range(5))) >= 0.8
     lowest, highest = win_interval(runs[0], runs[4]), win_interval(runs[4], runs[0])
     assert lowest.high < 0.5 < highest.low
+    agreement = order_agreement(runs)
+    assert agreement.estimate == kendall_tau(rates, list(range(5)))
+    assert 0.8 <= agreement.low <= agreement.high == pytest.approx(1)
+    assert agreement.units == 64
+
+
+def test_order_agrees_over_the_tasks_that_all_have_played(tmp_path) -> None:
+    # by t00 and t01 the second is best (2/2), then the third (1/2), and the first is last
+    a = run(tmp_path, "a", {"t00": [0.1], "t01": [0.1], "t02": [0.9]})
+    b = run(tmp_path, "b", {"t00": [0.9], "t01": [0.9]})
+    c = run(tmp_path, "c", {"t00": [0.5], "t01": [0.5], "t03": [0.9]})
+    assert order_agreement([a, c, b]) == pytest.approx((1.0, 1.0, 1.0, 2, 2))
+    assert order_agreement([a, b, c]).estimate == pytest.approx(1 / 3)
+    alone = run(tmp_path, "d", {"t09": [0.5]})
+    assert order_agreement([a, b, alone]) == (None, None, None, 0, 0)
 
 
 def test_one_task_more_is_no_improvement(tmp_path) -> None:

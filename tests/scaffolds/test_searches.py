@@ -124,17 +124,22 @@ def test_mcts_descends_expands_repairs_and_propagates(episode: Playing) -> None:
 def test_evolution_mates_repairs_and_selects(
     episode: Playing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two individuals a generation; a child joins from the island's mean (0.5) on."""
-    dice = cast(monkeypatch, 1, 0, 0.3, 1, 2, 0.7, 3)
-    metrics = [0.25, 0.75, 0.375, None, 0.5, 0.875, None, None]
-    search = {"individuals": 2, "generations": 3, "max_debug_depth": 1}
+    """Two individuals a generation; the island is what it was when a generation began.
+
+    - 1: one parent each. 2 (0.05) is below the mean of 0 and 1 (0.5), 4 just reaches it.
+    - 2: a crossover of two of 0, 1 and 4, and one improvement: 5 has not joined them yet. Metrics
+      are scaled from 0.05, of which none is on the island, to 0.75.
+    - 3: 5 has joined (0.875 against a mean of 0.5), and is the best of all.
+    """
+    dice = cast(monkeypatch, 1, 0, 0.3, 1, 2, 0.7, 1, 0.9, 3, 0.9, 0)
+    metrics = [0.25, 0.75, 0.05, None, 0.5, 0.875, None, None, 0.1, 0.1]
+    search = {"individuals": 2, "generations": 4, "max_debug_depth": 1}
     outcome, nodes, left = episode("aira-evo", metrics, max_turns=50, search=search)
     assert nodes == [
         ("draft", (), 0.25), ("draft", (), 0.75),
-        ("improve", (1,), 0.375),  # below the mean: it has no children
-        ("improve", (0,), None), ("debug", (3,), 0.5),  # just the mean
-        ("crossover", (1, 4), 0.875),
-        ("improve", (5,), None), ("debug", (6,), None),
+        ("improve", (1,), 0.05), ("improve", (0,), None), ("debug", (3,), 0.5),
+        ("crossover", (1, 4), 0.875), ("improve", (1,), None), ("debug", (6,), None),
+        ("improve", (5,), 0.1), ("improve", (0,), 0.1),
     ]  # fmt: skip
     assert (outcome.stop_reason, left) == ("submitted", 0)
     e = 2.718281828459045
@@ -143,23 +148,53 @@ def test_evolution_mates_repairs_and_selects(
         for weights in (
             [1, e],  # the worse and the better of two
             [1, e],
-            [1, e, e**0.5],
-            [1, e**0.5],  # without the one that was drawn
-            [1, e**0.8, e**0.4, e],
+            [e ** (0.2 / 0.7), e, e ** (0.45 / 0.7)],
+            [e ** (0.2 / 0.7), e ** (0.45 / 0.7)],  # without the one that was drawn
+            [e ** (0.2 / 0.7), e, e ** (0.45 / 0.7)],
+            [e ** (0.2 / 0.825), e ** (0.7 / 0.825), e ** (0.45 / 0.825), e],
+            [e ** (0.2 / 0.825), e ** (0.7 / 0.825), e ** (0.45 / 0.825), e],
         )
     ]
 
 
+def test_evolution_drafts_again_while_the_island_is_empty(
+    episode: Playing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast(monkeypatch, 0)
+    search = {"individuals": 1, "generations": 3, "max_debug_depth": 0}
+    _, nodes, _ = episode("aira-evo", [None, 0.5, 0.25], max_turns=9, search=search)
+    assert nodes == [("draft", (), None), ("draft", (), 0.5), ("improve", (1,), 0.25)]
+
+
+def test_evolution_gives_up_repairs_that_take_long(episode: Playing) -> None:
+    """With no time at all the one repair is made after which it is noticed."""
+    search = {"individuals": 1, "generations": 1, "max_debug_depth": 3}
+    _, nodes, _ = episode("aira-evo", [None] * 4, max_turns=9, search=search)
+    assert [operator for operator, *_ in nodes] == ["draft", "debug", "debug", "debug"]
+    search["max_debug_s"] = 0
+    _, nodes, _ = episode("aira-evo", [None] * 4, max_turns=9, search=search)
+    assert [operator for operator, *_ in nodes] == ["draft", "debug"]
+
+
 def test_an_island_loses_its_worst(small: Task) -> None:
-    tree, island = Tree("min"), []
-    nodes = [Node(i, "draft", metric=m) for i, m in enumerate((3.0, 2.0, 3.0, 4.0, 1.0))]
-    for node in nodes[:3]:
-        settle(tree, island, node, 0, size=2)
-    assert island == nodes[:2], "of two equally bad ones the later"
-    settle(tree, island, nodes[3], 1, size=2)
-    assert island == nodes[:2], "worse than the mean"
-    settle(tree, island, nodes[4], 1, size=2)
-    assert island == [nodes[1], nodes[4]]
+    tree = Tree("min")
+    a, b, c, d, e, f = (
+        Node(i, "draft", metric=m) for i, m in enumerate((3.0, 3.0, 2.0, 4.0, 1.0, 1.5))
+    )
+    island = [a, b]
+    settle(tree, island, c, size=2)
+    assert island == [b, c], "of two equally bad ones the earlier"
+    settle(tree, island, d, size=2)
+    assert island == [b, c], "worse than the mean"
+    settle(tree, island, e, size=2)
+    assert island == [c, e]
+    settle(tree, island, f, size=2)
+    assert island == [e, f], "just the mean"
+    settle(tree, island, d, size=1)
+    assert island == [e], "too full without it"
+    empty: list[Node] = []
+    settle(tree, empty, d, size=2)
+    assert empty == [d]
 
 
 def test_the_drawn_differ(small: Task) -> None:

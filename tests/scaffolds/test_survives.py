@@ -58,10 +58,20 @@ SCRIPTS = {
         "import multiprocessing\nmultiprocessing.get_context('fork').Pool(2).map(abs, [1, -1])",
         "ok",
     ),
+    "loky": (
+        "from joblib import Parallel, delayed\n"
+        "print(Parallel(n_jobs=2, backend='loky')(delayed(abs)(n) for n in (1, -1)))",
+        "ok",
+    ),
+    "takes all memory": (
+        "taken = []\nwhile True: taken.append(b'x' * 2**24)",
+        "error",  # a MemoryError; with a cgroup of its own the kernel kills it ("oom")
+    ),
     "kills itself": ("import os; os.kill(os.getpid(), 9)", "killed"),
     "leaves at once": ("import os; os._exit(0)", "ok"),
     "exits": ("import sys; sys.exit(0)", "ok"),
     "writes past Python": ("import os; os.write(1, b'from below\\n')", "ok"),
+    "lets another write": ("import subprocess; subprocess.run(['echo', 'from aside'])", "ok"),
     "200,000 lines": (
         "print('a line\\n' * 200000)\nprint('validation metric: 0.5')",
         "ok",
@@ -70,42 +80,51 @@ SCRIPTS = {
 }
 
 
-class Talkative:
-    """Writes the scripts one after the other, as whatever scaffold wants it; approves of each."""
+# how each scaffold is told to run a program
+SAY = {
+    "react-paper": lambda code: f"<think>\nA plan.\n</think>\n```python\n{code}\n```",
+    "mle-agent-paper": lambda code: json.dumps(
+        {"action": "execute_code", "params": {"code": code}}
+    ),
+}
+SEARCHES = ("aide-orig", "aide-mlebench", "aira-greedy", "aira-mcts", "aira-evo", "ml-master")
 
-    def __init__(self, programs: Sequence[str], as_json: bool) -> None:
-        self._programs, self._as_json = list(programs), as_json
+
+class Talkative:
+    """Writes the scripts one after the other, whatever the scaffold wants; approves of each."""
+
+    def __init__(self, programs: Sequence[str], scaffold: str) -> None:
+        self._programs, self._say = list(programs), SAY.get(scaffold, fenced)
 
     def complete(self, messages: Sequence[Message]) -> Completion:
         if "You check programs" in messages[0].content:
             return Completion(verdict(0.5))
-        code = self._programs.pop(0)
-        act = {"action": "execute_code", "params": {"code": code}}
-        return Completion(json.dumps(act) if self._as_json else fenced(code))
+        return Completion(self._say(self._programs.pop(0)))
 
 
-# the ways in which a scaffold runs programs: one by one, several in a round, in a conversation
 # a short limit for those that must meet it, a long one for the others: a busy machine is no failure
 @pytest.mark.parametrize("stuck", [True, False])
-@pytest.mark.parametrize("name", ["aide-orig", "ml-master", "mle-agent-paper"])
+@pytest.mark.parametrize("name", [*SAY, *SEARCHES])
 def test_programs_that_broke_others_cost_a_node_each(
     name: str, stuck: bool, small: Task, sandbox: Sandbox
 ) -> None:
     scripts = [one for one in SCRIPTS.values() if (one[1] == "timeout") is stuck]
     programs = [("" if stuck else FIRST) + code for code, _ in scripts]
-    llm = Talkative(programs, as_json=name == "mle-agent-paper")
     # one at a time, so that the order is that of the scripts
     search = {"workers": 1} if name == "ml-master" else {}
-    limits = Limits(wall_s=1 if stuck else 90)
+    limits = Limits(wall_s=1) if stuck else Limits(wall_s=90, memory_mb=1024)
+    llm = Talkative(programs, name)
     outcome = play(small, sandbox, name, llm, limits, max_turns=len(programs), search=search)
     assert (outcome.stop_reason, outcome.error) == ("max_turns", None)
-    assert [turn.result.status for turn in outcome.turns] == [end for _, end in scripts]
-    faults = [turn.node.fault for turn in outcome.turns]
-    assert [not fault for fault in faults] == [end == "ok" for _, end in scripts]
-    if stuck:
-        assert faults == ["stopped: the time limit was reached"] * len(scripts)
-    else:
-        assert outcome.grade.score == 1.0
+    ended = ["error" if t.result.status == "oom" else t.result.status for t in outcome.turns]
+    assert ended == [end for _, end in scripts]
+    printed = "\n".join(turn.result.stdout for turn in outcome.turns)
+    assert stuck or ("from below" in printed and "from aside" in printed), "nothing is lost"
+    if name != "react-paper":  # it has no nodes
+        faults = [turn.node.fault for turn in outcome.turns]
+        assert [not fault for fault in faults] == [end == "ok" for _, end in scripts]
+        assert not stuck or faults == ["stopped: the time limit was reached"] * len(scripts)
+    assert outcome.grade.score == (None if stuck else 1.0)
 
 
 NONSENSE = [

@@ -26,6 +26,7 @@ class Competition(Record):
     `teams` is the length of its board as far as it is known, `target_columns` None where they are
     all columns of the answers but the id. `metric` is ours, with `params`; None where there is
     none. `same_score`: our metric was held against the grader of MLE-bench and gave the same.
+    `row_tolerance`: how far from 1 the probabilities of a row may add up there.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Competition(Record):
     metric: str | None
     params: dict[str, Any]
     same_score: bool
+    row_tolerance: float | None = None
 
 
 @cache

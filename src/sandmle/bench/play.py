@@ -71,11 +71,14 @@ def _task(data: Data, one: Competition, out: Path) -> Task:
     key = one.id_columns[0]
     files.setdefault("public/description.md", f"# {one.id}\n".encode())
     cells = {name: answers.column(name) for name in names}
-    if metric.kind.name != "label":
+    if metric.kind.name == "label":
+        classes = tuple(sorted({*cells[names[0]]}))
+    else:
+        classes = tuple(names) if metric.kind.several else ()
+    schema = metric.schema(key, names[0], classes, len(answers.rows), one.params)
+    if schema.columns[0].kind == "number":  # a text that says true is a text
         cells = {n: [_TRUTH.get(c.lower(), c) for c in column] for n, column in cells.items()}
     files["private/answer.csv"] = to_csv({key: answers.column(key), **cells})
-    classes = tuple(sorted({*cells[names[0]]})) if metric.kind.name == "label" else tuple(names)
-    schema = metric.schema(key, names[0], classes, len(answers.rows), one.params)
     files["public/sample_submission.csv"] = _sample(schema, answers.column(key))
     milestones = Milestones(
         direction=metric.direction,

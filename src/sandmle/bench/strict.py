@@ -6,8 +6,12 @@ against each other and agree (`same_score`), so that most tables need nothing in
 """
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sandmle.bench.facts import Competition
 from sandmle.errors import GradingError, MissingExtraError
@@ -17,6 +21,35 @@ from sandmle.tasks.submission import Invalid, Table, parse_number, read_table, t
 from sandmle.types import SubmissionSchema
 
 _TRUTH = {"true": "1", "false": "0"}
+Floats = NDArray[np.float64]
+
+
+def _log_loss(y_true: Floats, y_pred: Floats) -> float:
+    """Return the log loss as scikit-learn computes it, by which MLE-bench scores.
+
+    It clips where the next float64 begins, our metrics at 1e-15: a sure mistake costs 36.0 there.
+    """
+    tiny = float(np.finfo(float).eps)
+    p = np.clip(y_pred, tiny, 1 - tiny)
+    if p.ndim == 1:
+        p = np.where(y_true == 1, p, np.clip(1 - y_pred, tiny, 1 - tiny))
+    else:
+        p = p[y_true == 1]
+    return float(-np.mean(np.log(p)))
+
+
+def _set_f1(truth: Sequence[frozenset[str]], predicted: Sequence[frozenset[str]]) -> float:
+    """Return the F1 of sets of labels; MLE-bench leaves out what no hidden row has."""
+    known = frozenset().union(*truth)
+    return METRICS.get("set_f1_micro").function(truth, [row & known for row in predicted])
+
+
+# where MLE-bench's graders do not do what the metric of that name does
+_THEIRS: dict[str, Callable[..., float]] = {
+    "log_loss": _log_loss,
+    "log_loss_multiclass": _log_loss,
+    "set_f1_micro": _set_f1,
+}
 
 
 class Scored(NamedTuple):
@@ -72,6 +105,17 @@ def require_form(submitted: Table, competition: Competition, answers: Table) -> 
         for cell in submitted.column(name):
             if cell.lower().lstrip("+-") in ("nan", "inf", "infinity"):
                 raise Invalid(f"column {name!r} holds {cell!r}")
+    if competition.row_tolerance is not None:
+        _require_sums(submitted, targets(competition, answers), competition.row_tolerance)
+
+
+def _require_sums(submitted: Table, names: Sequence[str], tolerance: float) -> None:
+    numbers = [[parse_number(cell) for cell in submitted.column(name)] for name in names]
+    sums = np.sum(numbers, axis=0)
+    off = np.flatnonzero(np.abs(sums - 1) > tolerance)  # not a cell without a number: see `score`
+    if len(off):
+        total = float(sums[off[0]])
+        raise Invalid(f"row {off[0] + 1} adds up to {total:.8g}, not to 1 within {tolerance:g}")
 
 
 def _keys(table: Table, columns: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -96,10 +140,11 @@ def own_score(data: bytes, submitted: Table, competition: Competition, answers: 
         choices = {*truth[names[0]], *filter(None, submitted.column(names[0]))}
         classes: tuple[str, ...] = tuple(sorted(choices, key=_order))
     else:
-        classes = tuple(names)
-        truth = {n: [_TRUTH.get(c.lower(), c) for c in cells] for n, cells in truth.items()}
-        truth[key] = answers.column(key)
+        classes = tuple(names) if metric.kind.several else ()
     schema = metric.schema(key, names[0], classes, len(answers.rows), competition.params)
+    if schema.columns[0].kind == "number":  # a text that says true is a text
+        for name in names:
+            truth[name] = [_TRUTH.get(cell.lower(), cell) for cell in truth[name]]
     # a score is a probability there
     limits = {"minimum": 0.0, "maximum": 1.0} if metric.kind.name == "score" else {}
     columns = tuple(column.model_copy(update=limits) for column in schema.columns)
@@ -109,7 +154,8 @@ def own_score(data: bytes, submitted: Table, competition: Competition, answers: 
     ).model_dump()
     hidden = read_answers(to_csv(truth), "answers", plain, None)
     params = {**metric.params, **competition.params}
-    return score(kept, plain, hidden, metric.kind.arrays, metric.function, params)
+    function = _THEIRS.get(metric.name, metric.function)
+    return score(kept, plain, hidden, metric.kind.arrays, function, params)
 
 
 def _order(label: str) -> tuple[float, str]:

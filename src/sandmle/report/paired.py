@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sandmle.outcome import RATES, UNSCORABLE, reached
 from sandmle.report.runs import Run
-from sandmle.stats import Interval, mean_interval, paired_difference
+from sandmle.stats import Interval, mean_interval, order_interval, paired_difference
 from sandmle.types import Direction, Trajectory
 
 Key = tuple[str, str]  # id and content hash of a task: a changed task is another
@@ -124,20 +124,23 @@ def directions(runs: Sequence[Run]) -> dict[str, Direction]:
 
 
 def win_interval(first: Run, second: Run) -> Interval:
-    """Return how often `first` scores better than `second`; a tie counts one half (Figure 4).
+    """Return how often `first` scores better than `second` over the tasks of both (Figure 4)."""
+    return mean_interval(list(win_rates(first, second).values()))
 
-    Over the tasks of both, every episode of the one against every episode of the other; an episode
-    without a score loses to any score and ties with another without one. Failures of ours are
-    without a score.
+
+def win_rates(first: Run, second: Run) -> dict[Key, float]:
+    """Return by task of both how often `first` scores better than `second`; a tie is one half.
+
+    Every episode of the one against every episode of the other; an episode without a score loses to
+    any score and ties with another without one. Failures of ours are without a score.
     """
     better = directions((first, second))
     scores = [_scores(run, better) for run in (first, second)]
-    rates = [
-        sum(_points(a, b) for a in scores[0][key] for b in scores[1][key])
+    return {
+        key: sum(_points(a, b) for a in scores[0][key] for b in scores[1][key])
         / (len(scores[0][key]) * len(scores[1][key]))
         for key in sorted(scores[0].keys() & scores[1].keys())
-    ]
-    return mean_interval(rates)
+    }
 
 
 def _scores(run: Run, better: Mapping[str, Direction]) -> dict[Key, list[float]]:
@@ -167,6 +170,19 @@ def overall(matrix: Sequence[Sequence[float | None]]) -> list[float | None]:
     """Return the mean win rate of each run against all others."""
     rows = [[value for value in row if value is not None] for row in matrix]
     return [sum(row) / len(row) if row else None for row in rows]
+
+
+def order_agreement(runs: Sequence[Run]) -> Interval:
+    """Return Kendall's tau between the order in which runs are given, the weakest first, and that
+    of their win rates against all others, over the tasks that all of them played.
+    """
+    pairs = [[win_rates(a, b) for b in runs if b is not a] for a in runs]
+    shared = sorted(set.intersection(*(set(rates) for row in pairs for rates in row)))
+    if not shared:
+        return Interval(None, None, None, 0, 0)
+    return order_interval(
+        [[sum(rates[key] for rates in row) / len(row) for key in shared] for row in pairs]
+    )
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:

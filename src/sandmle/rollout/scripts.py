@@ -1,5 +1,7 @@
 """Policies that say what was written beforehand: baselines, and two that test the environment."""
 
+import re
+
 from sandmle.config import PolicySection
 from sandmle.errors import UsageError
 from sandmle.llm.base import LLM
@@ -8,7 +10,9 @@ from sandmle.rollout.cheats import cheater_programs
 from sandmle.rollout.policies import POLICIES
 from sandmle.tasks.folder import Task
 
-OTHERS = ("nop", "ladder", "flaky", "cheater")  # every other name is a rung of the task's ladder
+# every other name is a rung of the task's ladder
+OTHERS = ("nop", "ladder", "flaky", "cheater", "level-K-of-N")
+_LEVEL = re.compile(r"level-(\d+)-of-(\d+)", re.ASCII)
 _HONEST = "linear"
 _SHORT_S = 10.0
 
@@ -47,6 +51,8 @@ class ScriptedPolicy:
         if self._argument == "cheater":
             return _play(cheater_programs(rungs[honest_rung(task)]))
         name = names[k % len(names)] if self._argument == "ladder" else self._argument
+        if level := _LEVEL.fullmatch(name):
+            name = level_rung(task, int(level[1]), int(level[2]))
         if name not in rungs:
             known = ", ".join([*OTHERS, *names])
             raise UsageError(f"{task.id}: no script {name!r}; the scripted policies are {known}")
@@ -72,6 +78,24 @@ def honest_rung(task: Task) -> str:
     names = [solution.name for solution in task.solutions()]
     generic = [rung.name for rung in task.card.ladder if rung.kind == "generic"]
     return next((name for name in (_HONEST, *generic) if name in names), names[-1])
+
+
+def level_rung(task: Task, level: int, levels: int) -> str:
+    """Return the rung of one of `levels` levels, spread evenly from the weakest (1) to the best.
+
+    Rungs are ordered by what they reached when the task was built, where it says so on other rows
+    than the hidden ones (`pool`); of equal ones the ladder's order. Raises `UsageError` for a level
+    that is none, and where there are fewer rungs than levels.
+    """
+    scripts = {solution.name for solution in task.solutions()}
+    sign = 1 if task.card.milestones.direction == "max" else -1
+    rungs = [rung for rung in task.card.ladder if rung.name in scripts]
+    rungs.sort(key=lambda rung: sign * (rung.test if rung.pool is None else rung.pool))
+    if not 1 <= level <= levels or levels < 2:
+        raise UsageError(f"no level {level} of {levels}; write for example scripted:level-1-of-5")
+    if len(rungs) < levels:
+        raise UsageError(f"{task.id}: has {len(rungs)} rungs, not enough for {levels} levels")
+    return rungs[round((level - 1) * (len(rungs) - 1) / (levels - 1))].name
 
 
 def _play(programs: dict[str, str]) -> Scripted:

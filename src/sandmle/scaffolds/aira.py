@@ -40,7 +40,8 @@ class MonteCarlo(Record):
 
 class Evolution(Record):
     """`generations` of `individuals` on one island of at most `size`; from generation 2 (the first
-    is 0) on a child has two parents with probability `crossover_prob`.
+    is 0) on a child has two parents with probability `crossover_prob`. What fails is repaired at
+    once, up to `max_debug_depth` times in a row or until all these programs took `max_debug_s`.
     """
 
     individuals: int = Field(default=5, ge=1)
@@ -49,6 +50,7 @@ class Evolution(Record):
     crossover_prob: float = Field(default=0.5, ge=0, le=1)
     temperature: float = Field(default=1.0, gt=0)
     max_debug_depth: int = Field(default=10, ge=0)
+    max_debug_s: float = Field(default=21600.0, ge=0)
 
 
 def play_aira_greedy(workbench: Workbench, llm: LLM, constants: Greedy) -> Outcome:
@@ -71,13 +73,18 @@ def play_mcts(workbench: Workbench, llm: LLM, constants: MonteCarlo) -> Outcome:
     return Lab(workbench, llm, PACK).play(search)
 
 
-def repaired(lab: Lab, node: Node, max_depth: int) -> Node:
+def repaired(lab: Lab, node: Node, max_depth: int, max_s: float = math.inf) -> Node:
     """Return the node, or the last of the repairs that it took, whether it is good by then or not.
 
-    A node that has no fault takes none; no more than `max_depth` are tried in a row.
+    A node that has no fault takes none; no more than `max_depth` are tried in a row, and none after
+    one by which all programs took `max_s`.
     """
+    spent = node.seconds
     while node.fault and node.debug_depth < max_depth:
         node = lab.grow("debug", node)
+        spent += node.seconds
+        if spent >= max_s:
+            break
     return node
 
 
@@ -111,60 +118,66 @@ def scale(value: float, low: float, high: float) -> float:
 def play_evolution(workbench: Workbench, llm: LLM, constants: Evolution) -> Outcome:
     """Play one episode of the evolution, which ends with its generations if nothing else ends it.
 
-    A child joins the island if it is not worse than the mean of those that are there; the first
-    generation joins as it is.
+    The parents of a generation are those on the island when it began; its children join, or not,
+    when it has ended. The first generation joins as it is.
     """
+    depth, seconds = constants.max_debug_depth, constants.max_debug_s
 
     def search(lab: Lab) -> None:
         island: list[Node] = []
         for generation in range(constants.generations):
+            known = [lab.tree.fitness(node) for node in lab.tree.good]
+            children = []
             for _ in range(constants.individuals):
-                parents = mates(lab, island, generation, constants)
+                parents = mates(lab, island, known, generation, constants)
                 operator = ("draft", "improve", "crossover")[len(parents)]
-                child = repaired(lab, lab.grow(operator, *parents), constants.max_debug_depth)
-                if not child.fault:
-                    settle(lab.tree, island, child, generation, constants.size)
+                children.append(repaired(lab, lab.grow(operator, *parents), depth, seconds))
+            good = [child for child in children if not child.fault]
+            if generation == 0:
+                island.extend(good)
+                continue
+            for child in good:
+                settle(lab.tree, island, child, constants.size)
 
     return Lab(workbench, llm, PACK).play(search)
 
 
 def mates(
-    lab: Lab, island: Sequence[Node], generation: int, constants: Evolution
+    lab: Lab,
+    island: Sequence[Node],
+    known: Sequence[float],
+    generation: int,
+    constants: Evolution,
 ) -> tuple[Node, ...]:
     """Draw the parents of the next child: none for a draft, one, or two for a crossover.
 
-    Chance is drawn for the crossover, if it is possible, and then for each parent.
+    `known` are the fitnesses of all nodes that ever were good, on the island or not: they are what
+    is scaled by. Chance is drawn for the crossover, if it is possible, and then for each parent.
     """
     if generation == 0 or not island:
         return ()
     pairs = generation >= 2 and len(island) > 1 and lab.rng.random() < constants.crossover_prob
-    fitness = [lab.tree.fitness(node) for node in island]
-    drawn = draw(lab.rng, fitness, 1 + pairs, constants.temperature)
+    low, high = min(known), max(known)
+    scaled = [scale(lab.tree.fitness(node), low, high) for node in island]
+    drawn = draw(lab.rng, scaled, 1 + pairs, constants.temperature)
     return tuple(island[i] for i in drawn)
 
 
-def settle(tree: Tree, island: list[Node], child: Node, generation: int, size: int) -> None:
-    """Take a child onto the island if it is good enough; the worst leaves where it is too full.
+def settle(tree: Tree, island: list[Node], child: Node, size: int) -> None:
+    """Take a child onto the island if it is not worse than the mean of those that are there.
 
-    Of equally bad ones the latest leaves.
+    Where it is too full the worst leaves, of equally bad ones the earliest.
     """
     fitness = [tree.fitness(node) for node in island]
-    if generation and island and tree.fitness(child) < math.fsum(fitness) / len(fitness):
-        return
-    island.append(child)
-    if len(island) > size:
-        island.remove(min(reversed(island), key=tree.fitness))
+    if not island or tree.fitness(child) >= math.fsum(fitness) / len(fitness):
+        island.append(child)
+    while len(island) > size:
+        island.remove(min(island, key=tree.fitness))
 
 
-def draw(rng: Random, fitness: Sequence[float], count: int, temperature: float) -> list[int]:
-    """Return the places of `count` different ones, drawn one by one.
-
-    The weight of each is exp(its fitness between the worst and the best, 0 to 1, / temperature).
-    """
-    low, high = min(fitness), max(fitness)
-    weights = {
-        i: math.exp(scale(value, low, high) / temperature) for i, value in enumerate(fitness)
-    }
+def draw(rng: Random, scaled: Sequence[float], count: int, temperature: float) -> list[int]:
+    """Return the places of `count` different ones, drawn one by one by exp(value / temperature)."""
+    weights = {i: math.exp(value / temperature) for i, value in enumerate(scaled)}
     drawn = []
     for _ in range(count):
         [place] = rng.choices(list(weights), list(weights.values()))

@@ -101,6 +101,7 @@ class Lab:
         )
         if trial is not None:
             node.output = shown(self._workbench, trial)
+            node.seconds = trial.result.wall_s
             node.fault = plain_fault(self._workbench, trial)
             node.snapshot = trial.snapshot
         if trial is not None and not node.fault:

@@ -11,9 +11,9 @@ from sandmle.types import Direction
 class Node:
     """One program with what came of it; `id` is the index of its turn, -1 for the root.
 
-    `output` is what the model is shown of its execution; `metric` is its own validation, None
-    where it has a `fault`. `visits` and `value` are for searches that propagate back: how often,
-    and the sum of what.
+    `output` is what the model is shown of its execution, which took `seconds`; `metric` is its own
+    validation, None where it has a `fault`. `visits` and `value` are for searches that propagate
+    back: how often, and the sum of what.
     """
 
     id: int
@@ -22,6 +22,7 @@ class Node:
     plan: str = ""
     code: str = ""
     output: str = ""
+    seconds: float = 0.0
     summary: str = ""
     metric: float | None = None
     fault: str = ""
