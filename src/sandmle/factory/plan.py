@@ -14,7 +14,7 @@ from sandmle.factory.build import (
     metric_of,
     told_mutations,
 )
-from sandmle.factory.family import FAMILIES, TARGET_TYPES, OutcomeKind, dna_features
+from sandmle.factory.family import FAMILIES, TARGET_TYPES, Family, OutcomeKind, dna_features
 from sandmle.factory.mix import Stratum
 from sandmle.factory.mutation import Setting, draw_mutations
 from sandmle.factory.skin import Skin, skins
@@ -57,6 +57,19 @@ def plan(
     """Draw parameters, story, mutations and size of one attempt at a stratum."""
     where = (seed, slot, attempt)
     skin, name = _story(where, stratum.domain)
+    return plan_in(skin, name, where, stratum, policy)
+
+
+def member_at(where: tuple[int, int, int], stratum: Stratum) -> Family:
+    """Return the member that `plan_in` draws there, without a story."""
+    rng = np.random.default_rng([*where, _PARAMETERS])
+    return FAMILIES.get(stratum.family).draw(rng, stratum.level)
+
+
+def plan_in(
+    skin: Skin, name: str, where: tuple[int, int, int], stratum: Stratum, policy: TestPolicy
+) -> Plan:
+    """Draw an attempt that is told in a skin; `name` will be the task's id."""
     rng = np.random.default_rng([*where, _PARAMETERS])
     sort = FAMILIES.get(stratum.family)
     drawn = sort.draw(rng, stratum.level)
