@@ -135,10 +135,12 @@ PROGRAMS = [
          OTHERS, "x.csv"),
     Case("links_outwards", "developer",
          program(WRITES + "\nos.symlink('/etc/passwd', 'out/answer.csv')"), OTHERS, "answer.csv"),
-    Case("ends_silently", "developer", program("import os; os._exit(7)"), ANY + "failed", "status 7"),
+    Case("ends_silently", "developer", program("import os; os._exit(7)"), ANY + "failed",
+         "status 7"),
 ]  # fmt: skip
 SLOW = [
-    Case("never_ends", "developer", program("while True: pass"), ANY + "timeout", "2 seconds", wall_s=2),
+    Case("never_ends", "developer", program("while True: pass"), ANY + "timeout", "2 seconds",
+         wall_s=2),
     Case("forks", "developer", program("import os\nwhile True: os.fork()"), ANY, wall_s=5),
     Case("eats_memory", "developer", program("x = []\nwhile True: x.append(bytearray(10**7))"),
          ANY),
