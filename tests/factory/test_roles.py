@@ -20,14 +20,14 @@ from sandmle.factory.roles.desk import Call, Desk, Example
 from sandmle.factory.roles.hybrid import facts_of
 from sandmle.factory.roles.item import Order
 from sandmle.factory.roles.judge import ladder_of
-from sandmle.factory.roles.report import Done, funnel, read_report
+from sandmle.factory.roles.report import Done, funnel, read_report, write_report
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
 from sandmle.factory.roles.studio import build
 from sandmle.factory.roles.teller import Parts, needs_of, skin_of
 from sandmle.factory.roles.twins import Twins, like_evaluation, structure
 from sandmle.factory.roles.workshop import LIMITS, Made, Unfit, judged, make
 from sandmle.factory.roles.writer import require_complete
-from sandmle.factory.seeds.catalogue import catalogue, competitions
+from sandmle.factory.seeds.catalogue import catalogue, competition, competitions
 from sandmle.factory.seeds.choose import choose_seeds
 from sandmle.factory.seeds.nearness import (
     MOST_ALIKE,
@@ -396,6 +396,49 @@ def test_what_has_the_structure_of_an_evaluation_task_is_found_out() -> None:
         other = tuple(f.model_copy(update={"abstract": "xyzzy"}) for f in one.dna.features)
         blank = one.dna.model_copy(update={"features": other})
         assert like_evaluation(whole(dna=blank, evaluation_specs=measured)) is None
+
+
+def test_a_task_like_an_evaluation_task_is_dropped_before_it_is_built(tmp_path: Path) -> None:
+    lite = competition("histopathologic-cancer-detection")
+    dna = lite.dna.model_dump(mode="json", exclude={"extra"}) | {"difficulty": lite.hard * 2}
+    why = "It is there because somebody takes it each time."
+    names = ("Glass", "Paper", "Steel", "Bread", "Water")
+    places = [
+        {"domain": name, "scenario": f"{name} on a belt", "justification": why, "modality": why,
+         "features": {"feat_0": why}}
+        for name in names
+    ]  # fmt: skip
+    spec = spec_of()
+    spec["feature_mapping"] = {"feat_0": {"name": "view", "generation_logic": "noise"}}
+    spec["final_dimensions"]["n_features"] = 1
+    spec["evaluation_specs"]["metric"] = lite.metric.name
+    column = {"name": "chance", "kind": "number", "minimum": None, "maximum": None}
+    spec["submission"]["columns"] = [column]
+    source = Saying(
+        dna=[json.dumps(dna)],
+        places=[json.dumps({"scenarios": places})],
+        faults=[recorded(TABLE, "faults-0-0.1")],
+        spec=[json.dumps(spec)],
+    )
+    out = tmp_path / "out"
+    order = Order(seeds=choose_seeds(TABLE), scenarios=1, mutation_sets=1)
+    with pytest.raises(UsageError, match="specified: like_evaluation"):
+        build(out, order, source, SECTION, sandbox="bare")
+    report = read_report(out)
+    assert report.duplicates["like_evaluation"] == 1
+    assert report.funnel["ended after specified: like_evaluation"] == 1
+    assert report.items[0].detail == lite.id
+
+
+def test_duplicates_are_counted_by_sort(tmp_path: Path) -> None:
+    reasons = ["duplicate_text", "duplicate_text", "duplicate_structure", "bad_answer"]
+    done = [Done(item=("a", i, 0), stage="described", reason=r) for i, r in enumerate(reasons)]
+    report = write_report(tmp_path, "llm", "x", done)
+    assert report == read_report(tmp_path)
+    assert report.duplicates == {
+        "duplicate_structure": 1, "duplicate_text": 2, "like_evaluation": 0,
+    }  # fmt: skip
+    assert (report.spent.calls, report.spent.tokens_a_task) == (0, None)
 
 
 def test_of_the_seeds_those_that_are_like_an_evaluation_task_are_few() -> None:
