@@ -466,6 +466,22 @@ def test_a_model_that_says_nothing_of_use_leaves_an_empty_corpus(tmp_path: Path)
         build(tmp_path / "none", order, Saying(), SECTION, sandbox="bare")
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": ()}, "--seeds"),
+        ({"seed": -1}, "--seed -1"),
+        ({"scenarios": 6}, "--per-seed"),
+        ({"seeds": choose_seeds("AI4Code"), "factory": "hybrid"}, "no family imitates"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(changes: dict, message: str, tmp_path: Path) -> None:
+    order = Order(seeds=choose_seeds(TABLE)).model_copy(update=changes)
+    with pytest.raises(UsageError, match=message):
+        build(tmp_path / "out", order, Saying(), SECTION, sandbox="bare")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_model_that_has_nothing_recorded_is_a_failure_by_name(desk: Desk) -> None:
     (seed,) = choose_seeds("petfinder-pawpularity-score")
     with pytest.raises(ModelError, match=r"petfinder-pawpularity-score: dna, attempt 1"):
@@ -563,7 +579,9 @@ def test_what_a_family_needs_is_enough_to_tell_it(name: str) -> None:
             always = ("story", "verified", "justification", "id", "recorder", "revision", "version")
             given: dict[str, object] = {field: getattr(skin, field) for field in (*always, *needs)}
             for field in ("measures", "levels", "categories"):
-                given[field] = given.get(field, ())[: needs[field].count] if field in needs else ()
+                given[field] = (
+                    given.get(field, ())[: needs[field].entries] if field in needs else ()
+                )
             parts = Parts.model_validate_json(json.dumps({k: dumped(v) for k, v in given.items()}))
             place = Place.model_construct(domain="here")
             drawn = plan_in(skin_of(parts, place), "t", where, chosen, "adaptive")

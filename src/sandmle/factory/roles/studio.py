@@ -64,6 +64,8 @@ def build(
         raise UsageError("--seeds: name at least one seed")
     if not 1 <= order.scenarios <= 5 or order.mutation_sets < 1:
         raise UsageError("--per-seed: there are 1 to 5 scenarios, and as many mutation sets each")
+    if order.seed < 0:
+        raise UsageError(f"--seed {order.seed}: a seed is a whole number from 0 up")
     if order.factory == "hybrid":
         Mix(seeds=order.seeds).resolve()  # refuses a seed that no family imitates
     try:

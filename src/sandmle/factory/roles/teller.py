@@ -5,7 +5,7 @@ parts of a skin that this member uses. The mathematics is the family's.
 """
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sandmle.errors import AnswerError
 from sandmle.factory.family import Family, Variable, VariableKind
@@ -44,6 +44,7 @@ _ALWAYS = ("story", "verified", "justification", "id", "recorder", "revision", "
 _LEAST_SPREADS = 5  # from zero to the center: values are positive
 _LEAST_STEPS = 20  # in a spread: what is rounded more than this loses the rule
 _NOUNS = 14  # as many as a skin has
+_NOWHERE: dict[str, Any] = {"places": ()}  # readings that a story has not
 
 
 class Parts(Record):
@@ -96,7 +97,7 @@ class Need(NamedTuple):
     """What must be there: a field of a skin, how many entries, and what each holds."""
 
     field: str
-    count: int = 1
+    entries: int = 1
     values: int = 0
 
 
@@ -154,7 +155,7 @@ def tell_in(
 def skin_of(parts: Parts, place: Place) -> Skin:
     """Return the parts as a skin that has nothing else: what is not there cannot be told."""
     given = {name: value for name, value in dict(parts).items() if value is not None}
-    given.setdefault("readings", Readings.model_construct(places=()))
+    given.setdefault("readings", Readings.model_construct(**_NOWHERE))
     return Skin.model_construct(slug="told", domain=place.domain, **given)
 
 
@@ -167,12 +168,14 @@ def _there(parts: Parts, need: Need) -> None:
     found = getattr(parts, need.field)
     if found is None or found == ():
         raise AnswerError(f"{need.field}: it is not there, and this task needs it")
-    if isinstance(found, tuple) and len(found) < need.count:
-        raise AnswerError(f"{need.field}: there are {len(found)} of them, {need.count} are needed")
+    if isinstance(found, tuple) and len(found) < need.entries:
+        raise AnswerError(
+            f"{need.field}: there are {len(found)} of them, {need.entries} are needed"
+        )
     if isinstance(found, Labels):
         _enough(need.field, found.classes, max(2, need.values))
     if isinstance(found, Readings):
-        _enough(need.field, found.places, need.count)
+        _enough(need.field, found.places, need.entries)
     for one in found if isinstance(found, tuple) else ():
         if isinstance(one, Category):
             _enough(f"{need.field}: {one.name}", one.values, need.values)
