@@ -5,24 +5,46 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
-from sandmle.config import PolicySection, SandboxSection
+from sandmle.config import DEFAULT_SANDBOX, PolicySection, SandboxSection
 from sandmle.errors import AnswerError, ModelError, UsageError
-from sandmle.factory.roles.answers import Dna, Faults, Specification
+from sandmle.factory.deep import check_all
+from sandmle.factory.family import FAMILIES
+from sandmle.factory.mix import Stratum
+from sandmle.factory.plan import member_at, plan_in
+from sandmle.factory.regenerate import main
+from sandmle.factory.roles.answers import Dna, Faults, Place, Specification
 from sandmle.factory.roles.blueprint import blueprint, read_data
 from sandmle.factory.roles.desk import Call, Desk, Example
+from sandmle.factory.roles.hybrid import facts_of
+from sandmle.factory.roles.item import Order
 from sandmle.factory.roles.judge import ladder_of
+from sandmle.factory.roles.report import Done, funnel, read_report, write_report
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
-from sandmle.factory.roles.studio import Done, Order, build, funnel, spent
-from sandmle.factory.roles.twins import Twins, structure
+from sandmle.factory.roles.studio import build
+from sandmle.factory.roles.teller import Parts, needs_of, skin_of
+from sandmle.factory.roles.twins import Twins, like_evaluation, structure
 from sandmle.factory.roles.workshop import LIMITS, Made, Unfit, judged, make
+from sandmle.factory.roles.writer import require_complete
+from sandmle.factory.seeds.catalogue import catalogue, competition, competitions
 from sandmle.factory.seeds.choose import choose_seeds
+from sandmle.factory.seeds.nearness import (
+    MOST_ALIKE,
+    alike,
+    families_like,
+    kinds_of,
+    nearest_evaluation,
+)
+from sandmle.factory.skin import skins
 from sandmle.grading.check import check_task
 from sandmle.llm.base import LLM, Completion, Message
 from sandmle.llm.scripted import Scripted
 from sandmle.llm.structured import read_answer
 from sandmle.sandbox.base import Sandbox, open_sandbox
 from sandmle.tasks.corpus import open_corpus
+from sandmle.tasks.folder import Task
+from sandmle.types import TaskDNA, TaskSpec
 
 TABLE, PICTURES = "spaceship-titanic", "iwildcam-2019-fgvc6"
 SECTION = PolicySection(name="replay:example")
@@ -314,18 +336,126 @@ def test_the_funnel_adds_up() -> None:
     assert lost + counts["kept"] == counts["planned"]
 
 
-def test_twins_are_found_by_structure_and_by_text() -> None:
+def whole(**changes: object) -> TaskSpec:
+    """Return a specification as it is kept in a task."""
     dna = read_answer(recorded(TABLE, "dna.1"), Dna).as_task_dna()
-    text = recorded(TABLE, "writer-0-0.2")
+    spec = Specification.model_validate_json(json.dumps(spec_of()))
+    faults = read_answer(recorded(TABLE, "faults-0-0.1"), Faults)
+    facts = {
+        "id": "one", "task_name": spec.task_name, "domain_context": spec.domain_context,
+        "dna": dna, "scenario": {"domain": "a", "scenario": "b", "justification": "c"},
+        "mutations": [dict(fault) for fault in faults.mutations],
+        "final_dimensions": dict(spec.final_dimensions), "feature_mapping": spec.feature_mapping,
+        "hidden_rule_logic": spec.hidden_rule_logic,
+        "evaluation_specs": dict(spec.evaluation_specs), "seed": (0,),
+        "provenance": {"seed_task": TABLE, "source": "model x", "versions": {}},
+    }  # fmt: skip
+    return TaskSpec.model_validate({**facts, **changes})
+
+
+def test_twins_are_found_by_structure_and_by_text() -> None:
+    first, text = whole(), recorded(TABLE, "writer-0-0.2")
     twins = Twins()
-    assert twins.add("one", structure(dna, "Glass", ["a", "b"]), text) is None
-    bigger = dna.dataset_stats.model_copy(update={"sample_count": 7})
-    same = structure(dna.model_copy(update={"dataset_stats": bigger}), "glass", ["b", "a"])
-    assert twins.add("two", same, "quite another text") == "duplicate_structure: one"
-    other = structure(dna, "Glass", ["a", "c"])
-    nearly = text.replace("grocery wholesaler", "dairy")
-    assert twins.add("three", other, nearly) == "duplicate_text: one"
-    assert twins.add("four", other, recorded(PICTURES, "writer-0-0.2")) is None
+    assert twins.add("one", structure(first), text) is None
+    # another story, other sizes, other numbers in the rule: the same task
+    told = first.hidden_rule_logic.replace("0.6", "0.85").replace("cold", "warm")
+    bigger = first.dna.dataset_stats.model_copy(update={"sample_count": 7})
+    again = whole(
+        hidden_rule_logic=told,
+        scenario={"domain": "Glass", "scenario": "x", "justification": "y"},
+        dna=first.dna.model_copy(update={"dataset_stats": bigger}),
+    )
+    assert twins.add("two", structure(again), "another text") == ("duplicate_structure", "one")
+    # one fault, the rule, or what is predicted is another: another task, unless it reads the same
+    others = [
+        whole(mutations=[{**dict(m), "name": f"{m.name}_x"} for m in first.mutations]),
+        whole(hidden_rule_logic="The class is that of the nearest of four centres in the plane."),
+        whole(dna=recorded_dna(PICTURES)),
+    ]
+    for i, other in enumerate(others):
+        assert Twins([]).add("x", structure(other), "") is None
+        assert twins.add(f"other{i}", structure(other), f"text of its own {i}" * 9) is None
+        nearly = text.replace("grocery wholesaler", "dairy")
+        fresh = whole(mutations=[{**dict(m), "name": f"f{i}_{m.name}"} for m in first.mutations])
+        assert twins.add("z", structure(fresh), nearly) == ("duplicate_text", "one")
+
+
+def recorded_dna(seed: str) -> TaskDNA:
+    return read_answer(recorded(seed, "dna.1"), Dna).as_task_dna()
+
+
+def test_what_has_the_structure_of_an_evaluation_task_is_found_out() -> None:
+    assert like_evaluation(whole()) is None
+    assert like_evaluation(whole(dna=recorded_dna(PICTURES))) is None
+    for one in competitions():
+        if not one.evaluation_only or one.metric is None:
+            continue
+        measured = {"metric": one.metric.name, "direction": one.direction, "thresholds_logic": ""}
+        assert like_evaluation(whole(dna=one.dna, evaluation_specs=measured)) == one.id
+        # and in other words, with the same form and columns of the same kinds, only if some remain
+        other = tuple(f.model_copy(update={"abstract": "xyzzy"}) for f in one.dna.features)
+        blank = one.dna.model_copy(update={"features": other})
+        assert like_evaluation(whole(dna=blank, evaluation_specs=measured)) is None
+
+
+def test_a_task_like_an_evaluation_task_is_dropped_before_it_is_built(tmp_path: Path) -> None:
+    lite = competition("histopathologic-cancer-detection")
+    dna = lite.dna.model_dump(mode="json", exclude={"extra"}) | {"difficulty": lite.hard * 2}
+    why = "It is there because somebody takes it each time."
+    names = ("Glass", "Paper", "Steel", "Bread", "Water")
+    places = [
+        {"domain": name, "scenario": f"{name} on a belt", "justification": why, "modality": why,
+         "features": {"feat_0": why}}
+        for name in names
+    ]  # fmt: skip
+    spec = spec_of()
+    spec["feature_mapping"] = {"feat_0": {"name": "view", "generation_logic": "noise"}}
+    spec["final_dimensions"]["n_features"] = 1
+    spec["evaluation_specs"]["metric"] = lite.metric.name
+    column = {"name": "chance", "kind": "number", "minimum": None, "maximum": None}
+    spec["submission"]["columns"] = [column]
+    source = Saying(
+        dna=[json.dumps(dna)],
+        places=[json.dumps({"scenarios": places})],
+        faults=[recorded(TABLE, "faults-0-0.1")],
+        spec=[json.dumps(spec)],
+    )
+    out = tmp_path / "out"
+    order = Order(seeds=choose_seeds(TABLE), scenarios=1, mutation_sets=1)
+    with pytest.raises(UsageError, match="specified: like_evaluation"):
+        build(out, order, source, SECTION, sandbox="bare")
+    report = read_report(out)
+    assert report.duplicates["like_evaluation"] == 1
+    assert report.funnel["ended after specified: like_evaluation"] == 1
+    assert report.items[0].detail == lite.id
+
+
+def test_duplicates_are_counted_by_sort(tmp_path: Path) -> None:
+    reasons = ["duplicate_text", "duplicate_text", "duplicate_structure", "bad_answer"]
+    done = [Done(item=("a", i, 0), stage="described", reason=r) for i, r in enumerate(reasons)]
+    report = write_report(tmp_path, "llm", "x", done)
+    assert report == read_report(tmp_path)
+    assert report.duplicates == {
+        "duplicate_structure": 1, "duplicate_text": 2, "like_evaluation": 0,
+    }  # fmt: skip
+    assert (report.spent.calls, report.spent.tokens_a_task) == (0, None)
+
+
+def test_of_the_seeds_those_that_are_like_an_evaluation_task_are_few() -> None:
+    scores = {one.id: nearest_evaluation(one.dna) for one in competitions()}
+    like = {k: name for k, (name, how) in scores.items() if round(how, 6) > MOST_ALIKE}
+    seeds = {one.id for one in catalogue()}
+    assert {k: v for k, v in like.items() if k in seeds} == {
+        "plant-pathology-2021-fgvc8": "plant-pathology-2020-fgvc7"
+    }
+    assert all(like[one.id] == one.id for one in competitions() if one.evaluation_only)
+
+
+def test_a_profile_is_like_the_families_that_have_its_columns() -> None:
+    (seed,) = choose_seeds(TABLE)
+    assert families_like(seed.dna)[0] == "structured_code"
+    assert kinds_of(seed.dna) == {"category": 0.2, "code": 0.2, "number": 0.6}
+    assert alike(seed.dna, seed.dna).whole == 1.0
 
 
 def test_a_model_that_says_nothing_of_use_leaves_an_empty_corpus(tmp_path: Path) -> None:
@@ -334,6 +464,22 @@ def test_a_model_that_says_nothing_of_use_leaves_an_empty_corpus(tmp_path: Path)
         build(tmp_path / "out", order, Saying(dna=["no"] * 3), SECTION, sandbox="bare")
     with pytest.raises(UsageError, match="planned: model_failed"):
         build(tmp_path / "none", order, Saying(), SECTION, sandbox="bare")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"seeds": ()}, "--seeds"),
+        ({"seed": -1}, "--seed -1"),
+        ({"scenarios": 6}, "--per-seed"),
+        ({"seeds": choose_seeds("AI4Code"), "factory": "hybrid"}, "no family imitates"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused(changes: dict, message: str, tmp_path: Path) -> None:
+    order = Order(seeds=choose_seeds(TABLE)).model_copy(update=changes)
+    with pytest.raises(UsageError, match=message):
+        build(tmp_path / "out", order, Saying(), SECTION, sandbox="bare")
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_model_that_has_nothing_recorded_is_a_failure_by_name(desk: Desk) -> None:
@@ -364,7 +510,10 @@ def test_the_example_is_repaired_and_kept(name: str, tmp_path: Path) -> None:
     assert index.funnel == dict.fromkeys(index.funnel, 1)
     sent = [e["reason"] for e in journal(out / ".factory") if e["event"] == "sent_back"]
     assert list(dict.fromkeys(sent)) == SENT_BACK[name]
-    assert spent(out, 1).calls == len(replies)
+    report = read_report(out)
+    assert report.spent.calls == len(replies)
+    tokens = sum(reply["prompt_tokens"] + reply["completion_tokens"] for reply in replies)
+    assert (report.spent.tokens_a_task, report.spent.usd_a_task) == (tokens, 0.0)
     third = Counting()
     assert build(out, order, third, SECTION, validation=0.0) == index
     assert third.asked == 0
@@ -375,3 +524,72 @@ def test_the_example_is_repaired_and_kept(name: str, tmp_path: Path) -> None:
     assert task.spec.provenance.seed_task == name
     with pytest.raises(UsageError, match="other seeds or another model"):
         build(out, order.model_copy(update={"seed": 1}), Counting(), SECTION)
+
+
+# --- hybrid ---------------------------------------------------------------------------------------
+
+
+def test_a_hybrid_task_is_told_by_the_model_and_made_by_a_family(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    order = Order(seeds=choose_seeds(TABLE), scenarios=1, mutation_sets=1, factory="hybrid")
+    index = build(out, order, Example(), SECTION, validation=0.0)
+    assert index.funnel == dict.fromkeys(index.funnel, 1)
+    events = journal(out / ".factory")
+    assert [e["reason"] for e in events if e["event"] == "sent_back"] == ["description_tells"]
+    assert read_report(out).spent.calls == sum(e["event"] == "reply" for e in events) == 7
+    (task,) = open_corpus(out)
+    assert task.spec is not None
+    assert task.spec.provenance.source == (
+        "family structured_code, level 1; told by replay:example"
+    )
+    assert task.spec.scenario.domain == "Cold-chain logistics"
+    columns = task.read("public/train.csv").decode().splitlines()[0].split(",")
+    assert {"pallet_id", "lot_code", "core_temp", "dock_state"} <= set(columns)
+    assert "cold dock" in task.description.lower()
+    assert not [c for c in check_task(task) if c.passed is False]
+    (found,) = check_all([task], 1, DEFAULT_SANDBOX)
+    assert not [c for c in found if c.passed is False]
+    assert {"description", "rebuilt", "ladder_again"} <= {c.name for c in found}
+    main(task.private / "spec.json", ["--out", str(tmp_path / "again")])
+    for path in task.public.iterdir():
+        assert (tmp_path / "again" / path.name).read_bytes() == path.read_bytes()
+    # a description that is changed later is found out, in the card and by what it says
+    assert build(out, order, Example(), SECTION, validation=0.0) == index
+    bad = require_fault(task.description.replace("`lot_code`", "`lot`"), task)
+    assert bad == "description_lacks"
+    assert require_fault(task.description + "\nSee evaluator.py.", task) == "description_tells"
+
+
+def require_fault(text: str, task: Task) -> str:
+    assert task.spec is not None
+    files = {f"public/{path.name}": path.read_bytes() for path in task.public.iterdir()}
+    with pytest.raises(Unfit) as caught:
+        require_complete(text, facts_of(task.spec, files))
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("name", FAMILIES.names())
+def test_what_a_family_needs_is_enough_to_tell_it(name: str) -> None:
+    """Parts cut from a shipped skin to just what is asked for tell every family's story."""
+    skin = skins()[0]
+    for level in range(1, 6):
+        for metric in FAMILIES.get(name).metrics[:2]:
+            where, chosen = (0, 3, level), Stratum(name, metric, level, None)
+            needs = {need.field: need for need in needs_of(member_at(where, chosen))}
+            always = ("story", "verified", "justification", "id", "recorder", "revision", "version")
+            given: dict[str, object] = {field: getattr(skin, field) for field in (*always, *needs)}
+            for field in ("measures", "levels", "categories"):
+                given[field] = (
+                    given.get(field, ())[: needs[field].entries] if field in needs else ()
+                )
+            parts = Parts.model_validate_json(json.dumps({k: dumped(v) for k, v in given.items()}))
+            place = Place.model_construct(domain="here")
+            drawn = plan_in(skin_of(parts, place), "t", where, chosen, "adaptive")
+            assert drawn.recipe.story.domain == "here"
+            assert len(drawn.recipe.mutations) >= 1
+
+
+def dumped(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    return [dumped(one) for one in value] if isinstance(value, tuple) else value

@@ -9,10 +9,13 @@ import pandas as pd
 import pytest
 
 from sandmle.errors import UsageError
+from sandmle.factory.build import draw
 from sandmle.factory.family import FAMILIES
-from sandmle.factory.mix import Mix, read_seeds, stratum
+from sandmle.factory.mix import Mix, Seed, read_seeds, stratum
+from sandmle.factory.plan import plan
 from sandmle.factory.seeds.catalogue import as_seed, catalogue, competitions
 from sandmle.factory.seeds.choose import add_seed, choose_seeds, seed_of_folder, words_of
+from sandmle.factory.seeds.nearness import alike, families_like, kinds_of, shared
 from sandmle.factory.seeds.profile import Roles, profile
 from sandmle.factory.seeds.words import content_words, surviving
 from sandmle.files import to_json
@@ -300,3 +303,38 @@ def test_real_data(name: str, tmp_path: Path) -> None:
     names = [n for n in header if len(n) > 5 and n not in ("target", "number")]
     assert not [n for n in names if n in said], "a name of a column is told"
     assert any(FAMILIES.get(f).supports(dna) for f in FAMILIES.names())
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "titanic", "diabetes"])
+def test_tables_drawn_after_a_real_one_have_its_classes_and_kinds(
+    name: str, tmp_path: Path
+) -> None:
+    path = shipped(name, tmp_path)
+    header = path.read_text().splitlines()[0].split(",")
+    target = next(n for n in header if n.lower() == REAL[name][0])
+    dna = profile(path, Roles(target))
+    mix = Mix(seeds=(Seed(name=name, dna=dna),)).resolve()
+    overlaps = []
+    for slot in range(6):
+        one = plan(0, slot, 0, stratum(mix, 0, slot))
+        story = one.recipe.story
+        table = tmp_path / f"{slot}.csv"
+        table.write_bytes(draw(one.recipe, one.seed, one.n_train, 1).train)
+        made = profile(table, Roles(story.target.name, story.id_column))
+        assert (made.task_type, made.modality) == (dna.task_type, dna.modality)
+        assert made.target_info.cardinality == dna.target_info.cardinality
+        overlaps.append(shared(kinds_of(dna), kinds_of(made)))
+    assert np.mean(overlaps) > 0.5  # the bound of docs/seeds.md, in the mean as there
+
+
+@pytest.mark.parametrize("name", ["iris", "titanic", "msft"])
+def test_the_nearest_families_come_first(name: str, tmp_path: Path) -> None:
+    path = shipped(name, tmp_path)
+    header = path.read_text().splitlines()[0].split(",")
+    target = next(n for n in header if n.lower() == REAL[name][0].lower())
+    dna = profile(path, Roles(target))
+    names = families_like(dna)
+    assert set(names) == {n for n in FAMILIES.names() if FAMILIES.get(n).supports(dna)}
+    assert names == families_like(dna.model_copy(update={"extra": dict(dna.extra)}))
+    assert sum(kinds_of(dna).values()) == pytest.approx(1.0)
+    assert alike(dna, dna).whole == 1.0

@@ -40,17 +40,22 @@ def generate(
     holdout_families: Annotated[
         str | None, typer.Option(help="Families that go to the split `ood` as a whole.")
     ] = None,
-    factory: Annotated[str, typer.Option(help="procedural, or llm: a model writes the tasks.")] = (
-        "procedural"
-    ),
+    factory: Annotated[
+        str,
+        typer.Option(help="procedural; llm: a model writes the tasks; hybrid: their stories."),
+    ] = "procedural",
     model: Annotated[
-        str | None, typer.Option(help="For llm: replay:example, openai:MODEL or hf:PATH.")
+        str | None,
+        typer.Option(help="For llm, hybrid: replay:example, openai:MODEL or hf:PATH."),
     ] = None,
-    per_seed: Annotated[int, typer.Option(help="For llm: tasks a seed, 5 scenarios x 4.")] = 20,
-    concurrency: Annotated[int, typer.Option(help="For llm: seeds worked on at once.")] = 1,
-    max_usd: Annotated[float | None, typer.Option(help="For llm: spend no more.")] = None,
+    per_seed: Annotated[
+        int, typer.Option(help="For llm, hybrid: tasks a seed, 5 scenarios x 4.")
+    ] = 20,
+    concurrency: Annotated[int, typer.Option(help="For llm, hybrid: seeds worked on at once.")] = 1,
+    max_usd: Annotated[float | None, typer.Option(help="For llm, hybrid: spend no more.")] = None,
     usd_per_million: Annotated[
-        str | None, typer.Option(help="For llm: price of prompt and reply tokens, as 0.5,1.5.")
+        str | None,
+        typer.Option(help="For llm, hybrid: price of prompt and reply tokens, as 0.5,1.5."),
     ] = None,
     test_policy: Annotated[str, typer.Option(help="adaptive, or paper20.")] = "adaptive",
     thresholds: Annotated[str, typer.Option(help="anchors, or paper.")] = "anchors",
@@ -68,19 +73,19 @@ def generate(
     from sandmle.factory.pipeline import make, new_job, require
     from sandmle.factory.size import megabytes
 
-    if factory == "llm":
+    if factory in ("llm", "hybrid"):
         from sandmle.cli.studio import by_model
 
         if seeds is None or model is None:
-            raise UsageError("--factory llm: give --seeds and --model")
-        wanted = _seeds(seeds, force, every=True)
+            raise UsageError(f"--factory {factory}: give --seeds and --model")
+        wanted = _seeds(seeds, force, every=factory == "llm")
         by_model(
-            out, wanted, seed, model, per_seed, concurrency, max_usd, usd_per_million, _VALIDATION,
-            sandbox, as_json,
+            out, factory, wanted, seed, model, per_seed, concurrency, max_usd, usd_per_million,
+            _VALIDATION, sandbox, as_json,
         )  # fmt: skip
         return
     if factory != "procedural":
-        raise UsageError(f"--factory {factory}: write procedural, or llm")
+        raise UsageError(f"--factory {factory}: write procedural, llm or hybrid")
     chosen = _mix(mix, _seeds(seeds, force), family, modality, task_type, level, holdout_families)
     require(sandbox, workers)
     job = new_job(n, seed, chosen, test_policy, thresholds)

@@ -19,7 +19,12 @@ from sandmle.errors import TaskError
 from sandmle.factory.attempt import examine, public_files
 from sandmle.factory.build import Recipe, draw, ladder
 from sandmle.factory.gate import Verdict
-from sandmle.factory.roles.again import check_again, written_by_model
+from sandmle.factory.roles.again import (
+    check_again,
+    check_description,
+    told_by_model,
+    written_by_model,
+)
 from sandmle.factory.slot import open_factory_sandbox
 from sandmle.files import sha256
 from sandmle.sandbox.base import Sandbox
@@ -83,6 +88,10 @@ def check_deep(task: Task, sandbox: Sandbox) -> list[Check]:
         "private/answer.csv": drawn.answer if recipe.denoised else drawn.noisy,
         **{f"private/solutions/{s.order:02d}-{s.name}.py": s.code.encode() for s in ladder(recipe)},
     }
+    told = []
+    if told_by_model(spec):  # its description is nobody's to make again
+        told = [check_description(task, spec, files)]
+        del files["public/description.md"]
     other = sorted(name for name in files if task.card.files.get(name) != sha256(files[name]))
     record = json.loads(task.read("private/verification.json"))
     verdict = examine(recipe, spec.seed, size.n_test, drawn, sandbox, record["thresholds"])
@@ -94,6 +103,7 @@ def check_deep(task: Task, sandbox: Sandbox) -> list[Check]:
             limit=0,
             detail=f"not what the specification gives: {', '.join(other)}" if other else "",
         ),
+        *told,
         _compare("ladder_again", _ladder(task.card.ladder), _ladder(verdict.ladder)),
         _compare("milestones_again", _milestones(task), _numbers(verdict)),
         _compare("checks_again", _checks(record["checks"]), _checks(_dumped(verdict))),

@@ -14,7 +14,7 @@ from sandmle.factory.build import (
     metric_of,
     told_mutations,
 )
-from sandmle.factory.family import FAMILIES, TARGET_TYPES, OutcomeKind, dna_features
+from sandmle.factory.family import FAMILIES, TARGET_TYPES, Family, OutcomeKind, dna_features
 from sandmle.factory.mix import Stratum
 from sandmle.factory.mutation import Setting, draw_mutations
 from sandmle.factory.skin import Skin, skins
@@ -57,9 +57,26 @@ def plan(
     """Draw parameters, story, mutations and size of one attempt at a stratum."""
     where = (seed, slot, attempt)
     skin, name = _story(where, stratum.domain)
+    return plan_in(skin, name, where, stratum, policy)
+
+
+def member_at(where: tuple[int, int, int], stratum: Stratum) -> Family:
+    """Return the member that `plan_in` draws there, without a story."""
+    return _begun(where, stratum)[1]
+
+
+def _begun(where: tuple[int, int, int], stratum: Stratum) -> tuple[np.random.Generator, Family]:
+    """Return the generator of an attempt's parameters, and the member that it draws first."""
     rng = np.random.default_rng([*where, _PARAMETERS])
+    return rng, FAMILIES.get(stratum.family).draw(rng, stratum.level)
+
+
+def plan_in(
+    skin: Skin, name: str, where: tuple[int, int, int], stratum: Stratum, policy: TestPolicy
+) -> Plan:
+    """Draw an attempt that is told in a skin; `name` will be the task's id."""
+    rng, drawn = _begun(where, stratum)
     sort = FAMILIES.get(stratum.family)
-    drawn = sort.draw(rng, stratum.level)
     story = tell(skin, drawn, by_label(stratum.metric), rng)
     setting = Setting(story, skin, story.columns, stratum.level)
     mutations = draw_mutations(rng, setting, sort.mutations, sort.forced, N_MUTATIONS)

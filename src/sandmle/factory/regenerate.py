@@ -8,6 +8,8 @@ from sandmle.factory.build import MAX_ROWS, Recipe, description, draw
 from sandmle.factory.trial import FRESH
 from sandmle.types import TaskSpec
 
+# in the provenance of a task whose story and description a model wrote, before the model's name
+TOLD_BY = "; told by "
 STUB = '''\
 """Rebuilds this task's data, or draws fresh rows from the same distribution.
 
@@ -43,7 +45,9 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
     recipe = Recipe.model_validate(spec.parameters)
     seed = spec.seed if options.seed is None else (FRESH, 0, options.seed)
     tables = draw(recipe, seed, options.n_train, options.n_test)
-    text = description(recipe, options.n_train, options.n_test, tables.sample_submission)
+    text = description(recipe, options.n_train, options.n_test, tables.sample_submission).encode()
+    if TOLD_BY in spec.provenance.source:  # it was written, not derived
+        text = (spec_path.parent.parent / "public" / "description.md").read_bytes()
     options.out.mkdir(parents=True, exist_ok=True)
     answer = tables.answer if recipe.denoised else tables.noisy
     files = {
@@ -51,7 +55,7 @@ def main(spec_path: Path, arguments: Sequence[str] | None = None) -> None:
         "test.csv": tables.test,
         "answer.csv": answer,
         "sample_submission.csv": tables.sample_submission,
-        "description.md": text.encode(),
+        "description.md": text,
         **tables.extra,
     }
     for name, content in files.items():

@@ -1,8 +1,13 @@
 """`tasks check --deep` for tasks that a model wrote: its programs are run again."""
 
+from collections.abc import Mapping
+
 from sandmle.errors import GradingError, TaskError
+from sandmle.factory.regenerate import TOLD_BY
+from sandmle.factory.roles.hybrid import facts_of
 from sandmle.factory.roles.judge import ladder_of
 from sandmle.factory.roles.workshop import GENERATOR, Unfit, make
+from sandmle.factory.roles.writer import require_complete
 from sandmle.factory.trial import Stage
 from sandmle.files import sha256
 from sandmle.grading.grader import Grader, read_answers
@@ -17,6 +22,20 @@ _DIGITS = 1e-4  # of the size of a score: five digits, and the last may be round
 def written_by_model(spec: TaskSpec) -> bool:
     """Return whether a task has a generator of its own."""
     return spec.provenance.source.startswith("model ")
+
+
+def told_by_model(spec: TaskSpec) -> bool:
+    """Return whether a model wrote story and description of a procedural task."""
+    return TOLD_BY in spec.provenance.source
+
+
+def check_description(task: Task, spec: TaskSpec, files: Mapping[str, bytes]) -> Check:
+    """Make the writer's checks again; `files` are what the specification gives."""
+    try:
+        require_complete(task.description, facts_of(spec, files))
+    except Unfit as error:
+        return Check(name="description", passed=False, detail=f"{error.reason}: {error}")
+    return Check(name="description", passed=True)
 
 
 def check_again(task: Task, spec: TaskSpec, sandbox: Sandbox) -> list[Check]:

@@ -57,9 +57,10 @@ class Example:
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or Path(str(resources.files(_EXAMPLE).joinpath("example")))
 
-    def seeds(self) -> list[str]:
-        """Return the seeds that there are answers for."""
-        return sorted(path.name for path in self._folder.iterdir() if path.is_dir())
+    def seeds(self, factory: str = "llm") -> list[str]:
+        """Return the seeds that there are answers for, of the roles of a factory."""
+        role = "story" if factory == "hybrid" else "developer"
+        return sorted({path.parent.name for path in self._folder.glob(f"*/{role}-*.md")})
 
     def open(self, call: Call) -> LLM:
         """Return the player of the answers to a call."""
@@ -142,6 +143,8 @@ class _Kept:
         if kept is not None:
             return kept
         reply = self._llm.complete(messages)
+        # half a character, which a server may well send, cannot be kept
+        reply = reply._replace(text=reply.text.encode(errors="replace").decode())
         self._desk.put(key, reply)
         counts = {
             "prompt_tokens": reply.prompt_tokens,

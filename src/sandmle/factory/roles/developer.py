@@ -11,10 +11,11 @@ from sandmle.factory.roles.blueprint import PRIVATE, Blueprint, Data, read_data
 from sandmle.factory.roles.desk import Call, Desk
 from sandmle.factory.roles.judge import SOLUTION, examine, ladder_of
 from sandmle.factory.roles.strategist import prompt
-from sandmle.factory.roles.workshop import GENERATOR, Unfit, make
+from sandmle.factory.roles.workshop import GENERATOR, LIMITS, Unfit, make
 from sandmle.files import to_json
 from sandmle.llm.structured import read_files
 from sandmle.sandbox.base import Sandbox
+from sandmle.types import Limits
 
 ATTEMPTS = 5  # as in the paper
 _NAMES = re.compile(f"{re.escape(GENERATOR)}|{SOLUTION.pattern}")
@@ -35,12 +36,13 @@ class Developed(NamedTuple):
 
 
 def develop(
-    desk: Desk, call: Call, plan: Blueprint, faults: Faults, sandbox: Sandbox, seed: int
-) -> Developed:
+    desk: Desk, call: Call, plan: Blueprint, faults: Faults, sandbox: Sandbox, seed: int,
+    limits: Limits = LIMITS,
+) -> Developed:  # fmt: skip
     """Ask for the programs until they pass the gate; `Unfit` with the last fault if none do."""
 
     def build(text: str) -> Developed:
-        return _built(read_files(text, _NAMES), plan, faults, sandbox, seed)
+        return _built(read_files(text, _NAMES), plan, faults, sandbox, seed, limits)
 
     return worked(desk, call, _brief(plan, faults), build, _AGAIN, ATTEMPTS)
 
@@ -59,13 +61,14 @@ def _brief(plan: Blueprint, faults: Faults) -> str:
 
 
 def _built(
-    files: dict[str, str], plan: Blueprint, faults: Faults, sandbox: Sandbox, seed: int
-) -> Developed:
+    files: dict[str, str], plan: Blueprint, faults: Faults, sandbox: Sandbox, seed: int,
+    limits: Limits,
+) -> Developed:  # fmt: skip
     """Run what was written and make every check; `Unfit` with the first that fails."""
     if GENERATOR not in files:
         raise Unfit("no_files", f"there is no {GENERATOR} in the reply")
     script, scripts, size = files[GENERATOR], ladder_of(files), plan.spec.final_dimensions
-    made = make(script, sandbox, seed, size.n_samples, size.n_test)
+    made = make(script, sandbox, seed, size.n_samples, size.n_test, limits=limits)
     shipped = read_data(plan, made, size.n_samples, size.n_test)
     again = make(script, sandbox, seed, size.n_samples, size.n_test, hash_seed=2, threads=2)
     names = made.files.keys() | again.files.keys()

@@ -1,27 +1,28 @@
-"""`generate --factory llm`: from seeds over scenarios and mutations to a corpus, and its funnel."""
+"""`generate --factory llm|hybrid`: from seeds over scenarios and mutations to a corpus."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from sandmle import __version__
 from sandmle.config import DEFAULT_SANDBOX, PolicySection, SandboxSection
-from sandmle.errors import AnswerError, ModelError, UsageError
-from sandmle.factory.mix import Seed
+from sandmle.errors import ModelError, UsageError
+from sandmle.factory.mix import Mix, Seed
 from sandmle.factory.roles.answers import Dna, Faults, Place
 from sandmle.factory.roles.blueprint import PRIVATE, Blueprint
-from sandmle.factory.roles.desk import Call, Desk, Source
+from sandmle.factory.roles.desk import Desk, Source
 from sandmle.factory.roles.developer import Developed, develop
+from sandmle.factory.roles.hybrid import hybrid_item
+from sandmle.factory.roles.item import Halted, Item, Order, Room, halted
 from sandmle.factory.roles.mlops import evaluate
+from sandmle.factory.roles.report import FOLDER, Done, Stage, funnel, write_report
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
-from sandmle.factory.roles.twins import Twins, structure
-from sandmle.factory.roles.workshop import EVALUATOR, GENERATOR, Unfit
-from sandmle.factory.roles.writer import describe
-from sandmle.files import Locked, lock, read_lines, sha256, to_json, write_atomic
+from sandmle.factory.roles.twins import Twins, like_evaluation, structure
+from sandmle.factory.roles.workshop import EVALUATOR, GENERATOR, LIMITS, Unfit
+from sandmle.factory.roles.writer import describe, facts_of
+from sandmle.files import Locked, lock, to_json, write_atomic
 from sandmle.grading.grader import threshold_keys
 from sandmle.sandbox.base import Sandbox, open_sandbox
 from sandmle.tasks.corpus import CorpusIndex, open_corpus, root_hash, split_ids, write_index
@@ -29,56 +30,14 @@ from sandmle.tasks.folder import CARD, open_task, write_task
 from sandmle.types import (
     Dimensions,
     EvaluationSpecs,
+    Limits,
     MetricRef,
     Mutation,
     Provenance,
-    Record,
     Scenario,
     TaskCard,
     TaskSpec,
 )
-
-FOLDER = ".factory"
-# what an item has come through; the paper's funnel is 1200, 1119, 1106, 912
-Stage = Literal["planned", "specified", "developed", "evaluated", "described", "kept"]
-STAGES: tuple[Stage, ...] = (
-    "planned", "specified", "developed", "evaluated", "described", "kept",
-)  # fmt: skip
-
-
-class Order(Record):
-    """What is wanted: of each seed so many scenarios, of each of these so many mutation sets."""
-
-    seeds: tuple[Seed, ...]
-    scenarios: int = 5
-    mutation_sets: int = 4
-    seed: int = 0
-
-
-class Item(NamedTuple):
-    """One task that is to be made."""
-
-    seed: Seed
-    scenario: int
-    mutation: int
-
-    @property
-    def task_id(self) -> str:
-        """Return its id, which tells nothing."""
-        return (
-            f"task-{sha256(to_json([self.seed.name, self.scenario, self.mutation]).encode())[:10]}"
-        )
-
-
-class Done(Record):
-    """What became of an item: the last stage that it passed, and why it went no further."""
-
-    item: tuple[str, int, int]
-    stage: Stage
-    task_id: str | None = None
-    reason: str = ""
-    detail: str = ""
-
 
 Progress = Callable[[Done, int, int], None]
 
@@ -90,31 +49,46 @@ def build(
     section: PolicySection,
     *,
     concurrency: int = 1,
-    sandbox: str = DEFAULT_SANDBOX,
+    sandbox: str | Sandbox = DEFAULT_SANDBOX,
     validation: float = 0.1,
+    limits: Limits = LIMITS,
     progress: Progress | None = None,
 ) -> CorpusIndex:
     """Write a corpus of the tasks that pass, or go on with one that was interrupted.
 
-    Raises `UsageError` if it cannot start or no task is left.
+    `sandbox` is a backend or one that is open already, and stays so; `limits` are those of the
+    programs that make data. `report.json` is written in any case. Raises `UsageError` if it cannot
+    start or no task is left.
     """
     if not order.seeds:
         raise UsageError("--seeds: name at least one seed")
     if not 1 <= order.scenarios <= 5 or order.mutation_sets < 1:
         raise UsageError("--per-seed: there are 1 to 5 scenarios, and as many mutation sets each")
+    if order.seed < 0:
+        raise UsageError(f"--seed {order.seed}: a seed is a whole number from 0 up")
+    if order.factory == "hybrid":
+        Mix(seeds=order.seeds).resolve()  # refuses a seed that no family imitates
     try:
         out.mkdir(parents=True, exist_ok=True)
         with lock(out), closing(Desk(out / FOLDER, source, section)) as desk:
             _claim(out, order, source)
             twins = Twins(list(open_corpus(out)) if any(out.glob(f"*/{CARD}")) else ())
-            room = SandboxSection(backend=sandbox, preload="vision,audio")
-            with closing(open_sandbox(room, concurrency)) as box:
-                done = _run(out, order, desk, box, twins, concurrency, progress)
+            with _opened(sandbox, concurrency) as box:
+                room = Room(desk, box, twins, limits)
+                done = _run(out, order, room, concurrency, progress)
+            write_report(out, order.factory, source.name, done)
             index = _index(out, order, source, done, validation)
             write_index(out, index)
     except Locked:
         raise UsageError(f"{out}: another process is writing to it") from None
     return index
+
+
+def _opened(sandbox: str | Sandbox, concurrency: int) -> AbstractContextManager[Sandbox]:
+    if not isinstance(sandbox, str):
+        return nullcontext(sandbox)
+    section = SandboxSection(backend=sandbox, preload="vision,audio")
+    return closing(open_sandbox(section, concurrency))
 
 
 def _claim(out: Path, order: Order, source: Source) -> None:
@@ -131,16 +105,13 @@ def _claim(out: Path, order: Order, source: Source) -> None:
 
 
 def _run(
-    out: Path, order: Order, desk: Desk, box: Sandbox, twins: Twins, concurrency: int,
-    progress: Progress | None,
-) -> list[Done]:  # fmt: skip
+    out: Path, order: Order, room: Room, concurrency: int, progress: Progress | None
+) -> list[Done]:
     """Work on several seeds side by side; the items of one share structure and scenarios."""
     done: list[Done] = []
     total = len(order.seeds) * order.scenarios * order.mutation_sets
     with ThreadPoolExecutor(concurrency) as pool:
-        for found in pool.map(
-            lambda seed: list(_seed(out, order, seed, desk, box, twins)), order.seeds
-        ):
+        for found in pool.map(lambda seed: list(_seed(out, order, seed, room)), order.seeds):
             for one in found:
                 done.append(one)
                 if progress is not None:
@@ -148,105 +119,83 @@ def _run(
     return done
 
 
-def _seed(
-    out: Path, order: Order, seed: Seed, desk: Desk, box: Sandbox, twins: Twins
-) -> Iterator[Done]:
+def _seed(out: Path, order: Order, seed: Seed, room: Room) -> Iterator[Done]:
     items = [Item(seed, s, m) for s in range(order.scenarios) for m in range(order.mutation_sets)]
     try:
-        dna = extract(desk, seed)
-        places = imagine(desk, seed, dna)
-    except (AnswerError, ModelError) as error:
+        dna = extract(room.desk, seed)
+        places = imagine(room.desk, seed, dna)
+    except ModelError as error:
         for item in items:
-            yield _ended(desk, item, "planned", _named(error), str(error))
+            yield _ended(room.desk, item, halted("planned", error))
         return
     used: dict[int, list[str]] = {}
     for item in items:
+        place = places[item.scenario]
         try:
-            yield _item(out, order, item, dna, places[item.scenario], used, desk, box, twins)
-        except Unfit as error:
-            yield _ended(desk, item, _stage_of(error), error.reason, str(error))
-
-
-class _Halted(Unfit):
-    """An item that went no further than a stage."""
-
-    def __init__(self, stage: Stage, reason: str, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.stage = stage
-
-
-def _stage_of(error: Unfit) -> Stage:
-    return error.stage if isinstance(error, _Halted) else "planned"
+            if order.factory == "hybrid":
+                hybrid_item(out, order, item, place, room)
+            else:
+                _item(out, order, item, dna, place, used, room)
+            yield _ended(room.desk, item, None)
+        except Halted as error:
+            yield _ended(room.desk, item, error)
 
 
 def _item(
     out: Path, order: Order, item: Item, dna: Dna, place: Place, used: dict[int, list[str]],
-    desk: Desk, box: Sandbox, twins: Twins,
-) -> Done:  # fmt: skip
-    """Take one item through every stage that it passes."""
-    where = (item.scenario, item.mutation)
+    room: Room,
+) -> None:  # fmt: skip
+    """Make one task and write it, or raise `Halted`; a task that is there is left alone."""
     before = used.setdefault(item.scenario, [])
+    desk, box = room.desk, room.box
     stage: Stage = "planned"
-
-    def call(role: str) -> Call:
-        return Call(role, item.seed.name, *where)
-
     try:
-        faults = spoil(desk, item.seed, dna, place, where, before)
+        faults = spoil(desk, item.seed, dna, place, item.where, before)
         before.append("+".join(sorted(fault.name for fault in faults.mutations)))
-        plan = specify(desk, item.seed, dna, place, faults, where)
+        plan = specify(desk, item.seed, dna, place, faults, item.where)
+        spec = _spec(order, item, place, faults, plan, desk.source)
         stage = "specified"
         if (out / item.task_id / CARD).exists():
-            return _kept(desk, item)
-        made = develop(desk, call("developer"), plan, faults, box, order.seed)
+            return
+        like = like_evaluation(spec)
+        if like is not None:
+            raise Unfit("like_evaluation", like)
+        made = develop(desk, item.call("developer"), plan, faults, box, order.seed, room.limits)
         stage = "developed"
         milestones = made.verdict.milestones
-        evaluator = evaluate(desk, call("mlops"), plan, made.shipped, milestones, box)
+        evaluator = evaluate(desk, item.call("mlops"), plan, made.shipped, milestones, box)
         stage = "evaluated"
-        text = describe(desk, call("writer"), item.seed, plan, made.shipped)
+        text = describe(desk, item.call("writer"), facts_of(item.seed, plan, made.shipped))
         stage = "described"
-        names = [fault.name for fault in faults.mutations]
-        twin = twins.add(item.task_id, structure(dna.as_task_dna(), place.domain, names), text)
+        twin = room.twins.add(item.task_id, structure(spec), text)
         if twin is not None:
-            raise Unfit(*twin.split(": "))
-    except ModelError as error:
-        raise _Halted(stage, _named(error), str(error)) from None
-    except Unfit as error:
-        raise _Halted(stage, error.reason, str(error)) from None
-    _write(out, order, item, place, faults, plan, made, evaluator, text, desk.source)
-    return _kept(desk, item)
+            raise Unfit(*twin)
+    except (ModelError, Unfit) as error:
+        raise halted(stage, error) from None
+    _write(out, spec, plan, made, evaluator, text)
 
 
-def _kept(desk: Desk, item: Item) -> Done:
-    return _ended(desk, item, "kept", task_id=item.task_id)
-
-
-def _ended(
-    desk: Desk, item: Item, stage: Stage, reason: str = "", detail: str = "",
-    task_id: str | None = None,
-) -> Done:  # fmt: skip
-    desk.note(
-        Call("item", item.seed.name, item.scenario, item.mutation),
-        "ended", stage=stage, reason=reason, detail=detail, task_id=task_id,
-    )  # fmt: skip
-    return Done(
-        item=(item.seed.name, item.scenario, item.mutation), stage=stage, task_id=task_id,
-        reason=reason, detail=detail,
-    )  # fmt: skip
-
-
-def _named(error: ModelError) -> str:
-    return "bad_answer" if isinstance(error, AnswerError) else "model_failed"
+def _ended(desk: Desk, item: Item, error: Halted | None) -> Done:
+    """Return what became of an item, and note it."""
+    done = Done(
+        item=(item.seed.name, *item.where),
+        stage="kept" if error is None else error.stage,
+        task_id=item.task_id if error is None else None,
+        reason="" if error is None else error.reason,
+        detail="" if error is None else str(error),
+    )
+    facts = done.model_dump(mode="json", exclude={"item"})
+    desk.note(item.call("item"), "ended", **facts)
+    return done
 
 
 def _write(
-    out: Path, order: Order, item: Item, place: Place, faults: Faults, plan: Blueprint,
-    made: Developed, evaluator: str, text: str, source: Source,
-) -> None:  # fmt: skip
+    out: Path, spec: TaskSpec, plan: Blueprint, made: Developed, evaluator: str, text: str
+) -> None:
     """Write the task folder."""
-    verdict, spec = made.verdict, plan.spec
+    verdict = made.verdict
     card = TaskCard(
-        id=item.task_id,
+        id=spec.id,
         title=spec.task_name,
         modality=plan.dna.modality,
         metric=MetricRef(name=plan.metric.name),
@@ -263,7 +212,7 @@ def _write(
         "thresholds": "anchors",
     }
     private = {
-        "spec.json": to_json(_spec(order, item, place, faults, plan, source), indent=2) + "\n",
+        "spec.json": to_json(spec.model_dump(mode="json"), indent=2) + "\n",
         "threshold.json": to_json(threshold_keys(verdict.milestones), indent=2) + "\n",
         "verification.json": to_json(record, indent=2) + "\n",
         EVALUATOR: evaluator,
@@ -281,9 +230,9 @@ def _write(
 
 def _spec(
     order: Order, item: Item, place: Place, faults: Faults, plan: Blueprint, source: Source
-) -> dict[str, object]:
+) -> TaskSpec:
     spec = plan.spec
-    task = TaskSpec(
+    return TaskSpec(
         id=item.task_id,
         task_name=spec.task_name,
         domain_context=spec.domain_context,
@@ -303,7 +252,6 @@ def _spec(
             versions={"sandmle": __version__},
         ),
     )
-    return task.model_dump(mode="json")
 
 
 def _index(
@@ -330,51 +278,9 @@ def _index(
             "seeds": [seed.name for seed in order.seeds],
             "scenarios": order.scenarios,
             "mutation_sets": order.mutation_sets,
+            "factory": order.factory,
         },
         splits={"train": tuple(train), "val": tuple(val)},
         funnel=funnel(done),
         root_hash=root_hash((task.id, task.content_hash) for task in tasks),
     )
-
-
-class Spent(Record):
-    """What the model took: of all calls, and for each task that was kept."""
-
-    calls: int
-    prompt_tokens: int
-    completion_tokens: int
-    usd: float | None
-    tokens_a_task: float
-    usd_a_task: float | None
-
-    def __str__(self) -> str:
-        price = "" if self.usd_a_task is None else f" and ${self.usd_a_task:.3g}"
-        return f"{self.tokens_a_task:,.0f} tokens{price}"
-
-
-def spent(out: Path, kept: int) -> Spent:
-    """Add up what the journal says of a corpus; unknown counts are left out."""
-    events = [json.loads(line) for line in read_lines(out / FOLDER / "journal.jsonl")]
-    replies = [event for event in events if event["event"] == "reply"]
-    prompt = sum(reply["prompt_tokens"] or 0 for reply in replies)
-    completion = sum(reply["completion_tokens"] or 0 for reply in replies)
-    prices = [reply["usd"] for reply in replies if reply["usd"] is not None]
-    usd = float(sum(prices)) if prices else None
-    return Spent(
-        calls=len(replies),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        usd=usd,
-        tokens_a_task=(prompt + completion) / kept,
-        usd_a_task=None if usd is None else usd / kept,
-    )
-
-
-def funnel(done: Sequence[Done]) -> dict[str, int]:
-    """Return how many items came through each stage, and what the others failed by."""
-    at = [STAGES.index(one.stage) for one in done]
-    counts: dict[str, int] = {
-        stage: sum(place >= i for place in at) for i, stage in enumerate(STAGES)
-    }
-    lost = Counter(f"ended after {one.stage}: {one.reason}" for one in done if one.stage != "kept")
-    return {**counts, **dict(sorted(lost.items()))}
