@@ -167,7 +167,7 @@ def test_dry_run_prints_a_configuration_that_can_be_fed_back(small: Path, tmp_pa
         (["generate", "out", "--mix", "no.toml"], "no.toml: cannot be read"),
         (["generate", "out", "--seeds", "no.json"], "no.json: cannot be read"),
         (["generate", "out", "--seeds", "leaf-classification"], "--force takes it all the same"),
-        (["generate", "out", "--factory", "magic"], "procedural, or llm"),
+        (["generate", "out", "--factory", "magic"], "procedural, llm or hybrid"),
         (["generate", "out", "--factory", "llm"], "--seeds"),
         (
             ["generate", "out", "--factory", "llm", "--seeds", "mle-bench", "--model", "gpt"],

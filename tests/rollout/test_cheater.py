@@ -127,7 +127,8 @@ def test_every_reply_of_every_script_is_well_formed(corpus: Corpus) -> None:
     from sandmle.env.protocol import parse
 
     for name in [*OTHERS, *(solution.name for solution in corpus[0].solutions())]:
-        llm = ScriptedPolicy(name).open(corpus[0], seed=0, k=1)
+        known = name.replace("level-K-of-N", "level-1-of-2")
+        llm = ScriptedPolicy(known).open(corpus[0], seed=0, k=1)
         kinds = []
         while "submit" not in kinds:
             action = parse(llm.complete([]).text)
