@@ -11,6 +11,8 @@ CONSTRAINTS ?= -c constraints.txt
 DEMO ?= demo
 STAGE ?= 2
 TABLES ?= 36
+EXPERTS ?= 16
+EPOCHS ?= 8
 STEPS ?= 10
 ALL_KINDS := interaction,image_shapes,text_negation,audio_beats,graph_nodes,table_and_picture
 BIN := $(VENV)/bin
@@ -42,9 +44,9 @@ demo-learn: $(VENV)/.train
 	$(BIN)/sandmle generate $(LEARN)/tasks --n $(TABLES) --seed 0 --val $(shell expr $(TABLES) / 4) --level 1 \
 		--family interaction,mnar,group_relative,periodic,ratio_log,structured_code
 	@echo "== a model of a million weights learns from scripted experts (two minutes)"
-	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group 16 --out $(LEARN)/experts
+	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group $(EXPERTS) --out $(LEARN)/experts
 	test -d $(LEARN)/base || $(BIN)/sandmle train micro-init $(LEARN)/experts --out $(LEARN)/base
-	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --epochs 8 --out $(LEARN)/sft
+	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --epochs $(EPOCHS) --out $(LEARN)/sft
 	@echo "== and from its own episodes: $(STEPS) steps of GRPO (three to six minutes)"
 	$(BIN)/sandmle train grpo $(LEARN)/tasks --init $(LEARN)/sft $(MICRO) --out $(LEARN)/grpo \
 		--steps $(STEPS) --tasks-per-step 4
