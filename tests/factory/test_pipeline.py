@@ -170,6 +170,7 @@ def test_a_folder_with_other_tasks_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("x")
+    (tmp_path / "page.html").write_text("what `sandmle view` leaves is not in the way")
     with pytest.raises(UsageError, match=r"'thesis\.tex', which is not of this corpus"):
         generate(tmp_path, n=1)
 

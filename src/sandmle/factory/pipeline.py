@@ -23,6 +23,7 @@ from sandmle.registry import nearest
 from sandmle.sandbox.base import SANDBOXES
 from sandmle.tasks.corpus import (
     INDEX,
+    PAGE,
     Corpus,
     CorpusIndex,
     open_corpus,
@@ -151,7 +152,8 @@ def _claim(out: Path, n: int, job: Job) -> None:
         same = True
     except ValidationError:
         same = False  # of another version
-    names = {path.name for path in out.iterdir() if not path.name.startswith(".")} - {INDEX}
+    names = {path.name for path in out.iterdir() if not path.name.startswith(".")}
+    names -= {INDEX, PAGE}
     if names and not same:
         raise UsageError(
             f"{out}: holds a corpus of another seed, mix or policy; choose another folder"

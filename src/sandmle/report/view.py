@@ -8,7 +8,7 @@ from sandmle.report.compare import write_comparison
 from sandmle.report.corpus_page import write_corpus_page
 from sandmle.report.run_page import write_run_page
 from sandmle.report.runs import curve_of, is_run
-from sandmle.tasks.corpus import open_corpus
+from sandmle.tasks.corpus import PAGE, open_corpus
 from sandmle.tasks.folder import CARD
 
 
@@ -48,5 +48,5 @@ def write_view(
             "`sandmle generate` makes tasks"
         ) from None
     alone = (path / CARD).exists()
-    place = path.resolve().with_suffix(".html") if alone else path / "page.html"
+    place = path.resolve().with_suffix(".html") if alone else path / PAGE
     return write_corpus_page(corpus, out or place, about())

@@ -15,6 +15,7 @@ from sandmle.tasks.folder import CARD, Task, open_task
 from sandmle.types import JsonDict, Record, first_fault
 
 INDEX = "corpus.json"
+PAGE = "page.html"  # what `sandmle view` writes beside the tasks
 
 
 class CorpusIndex(Record):
