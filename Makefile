@@ -12,7 +12,7 @@ DEMO ?= demo
 STAGE ?= 2
 TABLES ?= 36
 EXPERTS ?= 16
-EPOCHS ?= 8
+EPOCHS ?= 6
 STEPS ?= 10
 ALL_KINDS := interaction,image_shapes,text_negation,audio_beats,graph_nodes,table_and_picture
 BIN := $(VENV)/bin
@@ -43,11 +43,11 @@ demo-learn: $(VENV)/.train
 	@echo "== 2/2: $(TABLES) tables, a quarter of them held out (two to four minutes)"
 	$(BIN)/sandmle generate $(LEARN)/tasks --n $(TABLES) --seed 0 --val $(shell expr $(TABLES) / 4) --level 1 \
 		--family interaction,mnar,group_relative,periodic,ratio_log,structured_code
-	@echo "== a model of a million weights learns from scripted experts (two minutes)"
+	@echo "== a model of a million weights learns from scripted experts (four to seven minutes)"
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group $(EXPERTS) --out $(LEARN)/experts
 	test -d $(LEARN)/base || $(BIN)/sandmle train micro-init $(LEARN)/experts --out $(LEARN)/base
 	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --epochs $(EPOCHS) --out $(LEARN)/sft
-	@echo "== and from its own episodes: $(STEPS) steps of GRPO (three to six minutes)"
+	@echo "== and from its own episodes: $(STEPS) steps of GRPO (two to five minutes)"
 	$(BIN)/sandmle train grpo $(LEARN)/tasks --init $(LEARN)/sft $(MICRO) --out $(LEARN)/grpo \
 		--steps $(STEPS) --tasks-per-step 4
 	@echo "== all three play the held-out tasks (a minute)"
