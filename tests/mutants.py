@@ -8,6 +8,7 @@ A fault that its test does not notice makes this fail, and so does a fault that 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -796,7 +797,10 @@ def survives(mutant: Mutant) -> str | None:
             text=True,
             check=False,
         )
-    if result.returncode == 1 and "FAILED tests/" in result.stdout:
+    # its summary, or its first failure where it did not come so far
+    if result.returncode == 1 and re.search(
+        r"^FAILED tests/|^[.sx]*F$", result.stdout, re.MULTILINE
+    ):
         return None
     said = f"{result.stdout[-1500:]}\n{result.stderr[-1500:]}"
     return f"pytest ended with {result.returncode}:\n{said}"

@@ -99,6 +99,12 @@ def kendall_tau(first: Sequence[float], second: Sequence[float]) -> float | None
     return float(kendalltau(first, second).statistic)
 
 
+def known_sum(values: Sequence[float | None]) -> float | None:
+    """Return a sum, or None if there is nothing to add or not all of it is known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
 def order_interval(values: Sequence[Sequence[float]], level: float = 0.95) -> Interval:
     """Return Kendall's tau between the order of the rows and their means, 1 if each row has a
     larger mean than the row before it, with a bootstrap interval over the columns.

@@ -107,8 +107,12 @@ def test_fr46_the_mask_of_the_trainer_is_the_ledgers(collector, corpus, tokenize
 def test_what_a_masked_agent_wrote_is_not_logged(collector, corpus, tokenizer) -> None:
     """TRL warns of rows without a reward and shows what they hold; the mask is on purpose."""
     heard: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: heard.append(record.getMessage())  # type: ignore[method-assign]
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            heard.append(record.getMessage())
+
+    handler = Listening()
     logger = logging.getLogger("trl.trainer.grpo_trainer")
     logger.addHandler(handler)
     try:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from sandmle.bench.boards import read_board
 from sandmle.bench.facts import competitions, dojo_lists, dojo_metrics
 from sandmle.bench.humanrank import Variant, human_rank, mean_human_rank, require_direction
+from sandmle.bench.strict import as_read
 from sandmle.errors import GradingError, UsageError
 from sandmle.grading.grader import read_answers, score
 from sandmle.metrics.registry import METRICS, Metric
@@ -23,8 +24,6 @@ BOARDS = ("private", "public")
 VARIANTS: tuple[Variant, ...] = ("code", "paper")
 LISTS = ("all", "evaluation", "training", "own")
 _SCORE = 1  # boards are read by position
-_TRUTH = {"true": "1", "false": "0"}
-_WORDS = ("label", "lists", "sets", "texts")  # kinds of which True is a word
 
 
 class DojoCompetition(NamedTuple):
@@ -139,14 +138,12 @@ def form_of(one: DojoCompetition, ref: MetricRef) -> Form:
             f"{', '.join(names) or 'none'}"
         )
     cells = {name: table.column(name) for name in names}
-    if metric.kind.name not in _WORDS:
-        cells = {n: [_TRUTH.get(c.lower(), c) for c in column] for n, column in cells.items()}
     label = metric.kind.name == "label"
     classes = tuple(sorted({*cells[names[0]]})) if label else ()
     if metric.kind.several:
         classes = tuple(names)
     schema = metric.schema(key, names[0], classes, len(table.rows), ref.params)
-    answers = to_csv({key: table.column(key), **cells})
+    answers = to_csv({key: table.column(key), **as_read(cells, schema)})
     return Form(metric, {**metric.params, **ref.params}, schema, answers)
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from sandmle.bench.facts import Competition, competition, split
 from sandmle.bench.mlebench import Data
-from sandmle.bench.strict import read_answer_table, targets
+from sandmle.bench.strict import as_read, read_answer_table, targets
 from sandmle.errors import TaskError, UsageError
 from sandmle.files import write_atomic
 from sandmle.grading.evaluator import render_evaluator
@@ -23,7 +23,6 @@ from sandmle.tasks.submission import to_csv
 from sandmle.types import Column, MetricRef, Milestones, SubmissionSchema, TaskCard
 
 MAX_MB = 2000  # of public files: a task folder is hashed whole
-_TRUTH = {"true": "1", "false": "0"}
 _NOT_PLAYED = (".zip", ".7z", ".tar", ".gz")
 
 
@@ -76,9 +75,7 @@ def _task(data: Data, one: Competition, out: Path) -> Task:
     else:
         classes = tuple(names) if metric.kind.several else ()
     schema = metric.schema(key, names[0], classes, len(answers.rows), one.params)
-    if schema.columns[0].kind == "number":  # a text that says true is a text
-        cells = {n: [_TRUTH.get(c.lower(), c) for c in column] for n, column in cells.items()}
-    files["private/answer.csv"] = to_csv({key: answers.column(key), **cells})
+    files["private/answer.csv"] = to_csv({key: answers.column(key), **as_read(cells, schema)})
     files["public/sample_submission.csv"] = _sample(schema, answers.column(key))
     milestones = Milestones(
         direction=metric.direction,

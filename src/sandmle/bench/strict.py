@@ -52,6 +52,13 @@ _THEIRS: dict[str, Callable[..., float]] = {
 }
 
 
+def as_read(cells: dict[str, list[str]], schema: SubmissionSchema) -> dict[str, list[str]]:
+    """Return answers as our metrics read them: True is 1 and False 0, but where they are words."""
+    if schema.columns[0].kind != "number":
+        return cells
+    return {n: [_TRUTH.get(c.lower(), c) for c in column] for n, column in cells.items()}
+
+
 class Scored(NamedTuple):
     """A score, unrounded, or why there is none."""
 
@@ -134,7 +141,7 @@ def own_score(data: bytes, submitted: Table, competition: Competition, answers: 
     metric = METRICS.get(str(competition.metric))
     names = targets(competition, answers)
     key = competition.id_columns[0]
-    truth = {name: answers.column(name) for name in (key, *names)}
+    truth = {name: answers.column(name) for name in names}
     if metric.kind.name == "label":
         # a class that no hidden row has may be predicted all the same: it is wrong, not invalid
         choices = {*truth[names[0]], *filter(None, submitted.column(names[0]))}
@@ -142,9 +149,6 @@ def own_score(data: bytes, submitted: Table, competition: Competition, answers: 
     else:
         classes = tuple(names) if metric.kind.several else ()
     schema = metric.schema(key, names[0], classes, len(answers.rows), competition.params)
-    if schema.columns[0].kind == "number":  # a text that says true is a text
-        for name in names:
-            truth[name] = [_TRUTH.get(cell.lower(), cell) for cell in truth[name]]
     # a score is a probability there
     limits = {"minimum": 0.0, "maximum": 1.0} if metric.kind.name == "score" else {}
     columns = tuple(column.model_copy(update=limits) for column in schema.columns)
@@ -152,7 +156,8 @@ def own_score(data: bytes, submitted: Table, competition: Competition, answers: 
     plain: dict[str, Any] = SubmissionSchema(
         id_column=key, columns=columns, n_rows=schema.n_rows, row_sum=schema.row_sum
     ).model_dump()
-    hidden = read_answers(to_csv(truth), "answers", plain, None)
+    told = to_csv({key: answers.column(key), **as_read(truth, schema)})
+    hidden = read_answers(told, "answers", plain, None)
     params = {**metric.params, **competition.params}
     function = _THEIRS.get(metric.name, metric.function)
     return score(kept, plain, hidden, metric.kind.arrays, function, params)

@@ -22,7 +22,7 @@ ASSETS: tuple[VariableKind, ...] = (
 TEXTS: tuple[VariableKind, ...] = ("note", "document")
 NAMED: tuple[VariableKind, ...] = ("group", "node", "query")
 IN_LOGS = ("amount", "forecast")
-_ASKS = {"relevance": "ranking", "shares": "classes"}  # other kinds are asked under their own name
+ASKS = {"relevance": "ranking", "shares": "classes"}  # other kinds are asked under their own name
 _EPOCH = datetime(2023, 1, 1)  # a Sunday
 AMOUNT_SPREAD = 0.8  # of the logarithm of an `amount` target
 
@@ -117,7 +117,7 @@ def tell(skin: Skin, family: Family, by_label: bool, rng: np.random.Generator) -
     side = family.side_table()
     columns = tuple(pick(v, key=side.key if side else None) for v in family.variables())
     kind = family.outcome().kind
-    ask = getattr(skin, _ASKS.get(kind, kind))
+    ask = getattr(skin, ASKS.get(kind, kind))
     return Story(
         slug=skin.slug,
         domain=skin.domain,

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sandmle.report.runs import Run
+from sandmle.report.runs import Run, is_number
 from sandmle.report.tables import Grid
+from sandmle.stats import known_sum
 from sandmle.types import Trajectory
 
 _PHASES = {"generate": "sampling", "execute": "programs", "update": "updates", "other": "the rest"}
@@ -18,7 +19,7 @@ class Cost(NamedTuple):
     """
 
     phase: str
-    seconds: float
+    seconds: float | None
     cpu_h: float | None
     gpu_h: float | None
     tokens: int | None = None
@@ -38,7 +39,7 @@ UNKNOWN = Prices()
 def run_costs(run: Run, prices: Prices = UNKNOWN) -> list[Cost]:
     """Return what each phase of a run cost, in order; none for a run without anything in it."""
     found = _training(run) if run.steps else _playing(run)
-    looked = _sum([line.get("seconds") for line in run.validation])
+    looked = sum(s for line in run.validation if is_number(s := line.get("seconds")))
     if looked:
         found.append(Cost("validation", looked, None, None))
     return [cost._replace(usd=_dollars(cost, prices)) for cost in found]
@@ -47,19 +48,19 @@ def run_costs(run: Run, prices: Prices = UNKNOWN) -> list[Cost]:
 def _training(run: Run) -> list[Cost]:
     """Return the phases of the steps; CPU seconds and accelerators are those that were noted."""
     programs = sum(_cpu_s(t) for t in run.trajectories)
-    tokens = _sum([line.get("tokens") for line in run.steps])
+    tokens = known_sum(_figures(run, "tokens"))
     found = []
     for name, phase in _PHASES.items():
-        wall = [line.get(f"seconds_{name}") for line in run.steps]
-        cpu = _sum([line.get(f"cpu_{name}") for line in run.steps])
-        pairs = zip(run.steps, wall, strict=True)
-        held = [_product(line.get("gpus"), seconds) for line, seconds in pairs]
+        wall = _figures(run, f"seconds_{name}")
+        pairs = zip(_figures(run, "gpus"), wall, strict=True)
+        held = [None if n is None or seconds is None else n * seconds for n, seconds in pairs]
+        cpu = programs if name == "execute" else known_sum(_figures(run, f"cpu_{name}"))
         found.append(
             Cost(
                 phase,
-                _sum(wall) or 0.0,
-                _hours(programs if name == "execute" else cpu),
-                _hours(_sum(held)),
+                known_sum(wall),
+                _hours(cpu),
+                _hours(known_sum(held)),
                 int(tokens) if tokens is not None and name == "generate" else None,
             )
         )
@@ -79,8 +80,8 @@ def _playing(run: Run) -> list[Cost]:
             sum(turn.seconds.model for turn in turns),
             None,
             None,
-            None if (tokens := _sum(written)) is None else int(tokens),
-            _sum(dollars),
+            None if (tokens := known_sum(written)) is None else int(tokens),
+            known_sum(dollars),
         ),
         Cost(
             "programs",
@@ -110,16 +111,18 @@ def cost_table(runs: Sequence[Run], prices: Prices = UNKNOWN) -> Grid:
     for run in runs:
         n = len(run.trajectories)
         for cost in run_costs(run, prices):
-            each = "–" if cost.phase == "validation" or not n else f"{cost.seconds / n:.3g}"
+            each = None
+            if cost.seconds is not None and cost.phase != "validation" and n:
+                each = cost.seconds / n
             rows.append(
                 [
                     run.manifest.id,
                     cost.phase,
-                    f"{cost.seconds:.1f}",
+                    "–" if cost.seconds is None else f"{cost.seconds:.1f}",
                     *(_known(one) for one in (cost.cpu_h, cost.gpu_h)),
                     "–" if cost.tokens is None else f"{cost.tokens:,}",
                     _known(cost.usd),
-                    each,
+                    _known(each),
                 ]
             )
     header = ["Run", "Phase", "Seconds", "CPU-h", "GPU-h", "Tokens", "USD", "Seconds a trajectory"]
@@ -142,12 +145,7 @@ def _cpu_s(t: Trajectory) -> float:
     return sum(turn.result.cpu_s for turn in t.turns if turn.result is not None)
 
 
-def _sum(values: Sequence[object]) -> float | None:
-    """Return a sum, or None if one of its parts is not known."""
-    numbers = [float(one) for one in values if isinstance(one, int | float)]
-    return sum(numbers) if len(numbers) == len(values) else None
-
-
-def _product(one: object, other: object) -> float | None:
-    known = isinstance(one, int | float) and isinstance(other, int | float)
-    return float(one) * float(other) if known else None  # type: ignore[arg-type]
+def _figures(run: Run, name: str) -> list[float | None]:
+    """Return a figure of every step; None where it is not."""
+    values = [line.get(name) for line in run.steps]
+    return [float(value) if is_number(value) else None for value in values]

@@ -124,7 +124,7 @@ def learning(run: Run) -> list[Series]:
     training = [
         Point(float(step), float(reward), *_bounds(line, spread.get(int(step))))
         for line in run.steps
-        if _is_number(step := line.get("step")) and _is_number(reward := line.get("reward"))
+        if is_number(step := line.get("step")) and is_number(reward := line.get("reward"))
     ]
     if not training:
         return found
@@ -148,7 +148,7 @@ def curve_of(path: Path, look: str) -> Series:
     points = [
         Point(float(step), float(reward))
         for line in lines
-        if _is_number(step := line.get("step")) and _is_number(reward := line.get("reward"))
+        if is_number(step := line.get("step")) and is_number(reward := line.get("reward"))
     ]
     if not points:
         raise UsageError(f"{path}: holds no steps; give a training run or its metrics.jsonl")
@@ -163,7 +163,7 @@ def _validation(lines: Sequence[Mapping[str, Any]]) -> dict[str, list[Point]]:
         step, splits = line.get("step"), line.get("splits")
         for name, figures in splits.items() if isinstance(splits, dict) else ():
             reward = figures.get("reward") if isinstance(figures, dict) else None
-            if _is_number(step) and _is_number(reward):
+            if is_number(step) and is_number(reward):
                 found[name].append(Point(float(step), float(reward), *_bounds(figures, None)))
     return found
 
@@ -172,7 +172,7 @@ def _bounds(
     line: Mapping[str, Any], otherwise: tuple[float | None, float | None] | None
 ) -> tuple[float | None, float | None]:
     low, high = line.get("low"), line.get("high")
-    return (low, high) if _is_number(low) and _is_number(high) else otherwise or (None, None)
+    return (low, high) if is_number(low) and is_number(high) else otherwise or (None, None)
 
 
 def _spread(trajectories: Sequence[Trajectory]) -> dict[int, tuple[float | None, float | None]]:
@@ -207,12 +207,13 @@ def other_curves(run: Run) -> list[Series]:
         points = [
             Point(float(step), float(value))
             for line in run.steps
-            if _is_number(step := line.get("step")) and _is_number(value := line.get(name))
+            if is_number(step := line.get("step")) and is_number(value := line.get(name))
         ]
         if len({point.y for point in points}) > 1:
             found.append(Series(name.replace("_", " "), "look0", points))
     return found
 
 
-def _is_number(value: object) -> TypeGuard[float]:
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether a value of a file is a number that can be drawn and added."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sandmle.outcome import RATES, UNSCORABLE, reached
-from sandmle.stats import mean_interval, pass_at_k
+from sandmle.stats import known_sum, mean_interval, pass_at_k
 from sandmle.types import Direction, Trajectory, Turn
 
 _PARTS = ("model", "execution")
@@ -46,7 +46,7 @@ def summarise(
         "masked": dict(Counter(t.mask.why for t in trajectories if t.mask.masked)),
         "flags": dict(Counter(flag for t in trajectories for flag in t.flags)),
         "usage": {
-            name: _known_sum([getattr(t.usage, name) for t in trajectories])
+            name: known_sum([getattr(t.usage, name) for t in trajectories])
             for name in ("prompt_tokens", "completion_tokens", "usd")
         },
         "failures": [
@@ -102,12 +102,6 @@ def _reverted(scored: Sequence[Trajectory], directions: Mapping[str, Direction])
         able.append(t)
         values.append(float(final is None or max(sign * s for s in best) > sign * final))
     return _interval(able, values)
-
-
-def _known_sum(values: Sequence[float | None]) -> float | None:
-    """Return a sum, or None if not all of its parts are known."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known and len(known) == len(values) else None
 
 
 def _rates(trajectories: Sequence[Trajectory]) -> dict[str, Any]:

@@ -37,6 +37,9 @@ class Aim:
         seed: int,
         played: Iterable[Trajectory] = (),
     ) -> None:
+        if grpo.aim is None:
+            raise ValueError("grpo.aim says nothing to aim at")
+        self._aim = grpo.aim
         self._grpo = grpo
         self._seed = seed
         self._kinds = kinds
@@ -61,9 +64,8 @@ class Aim:
     def weights(self, step: int) -> list[float]:
         """Return for each task how much it is wanted: a bell around the aim, of its kind's rate."""
         rates = self.rates(step)
-        aim = self._grpo.aim or 0.0
         return [
-            max(LEAST, math.exp(-(((rates[kind] - aim) / WIDTH) ** 2) / 2))
+            max(LEAST, math.exp(-(((rates[kind] - self._aim) / WIDTH) ** 2) / 2))
             for kind in self._kinds.values()
         ]
 
@@ -72,7 +74,7 @@ class Aim:
         known = [one for at in range(step - WINDOW, step) for one in self._seen.get(at, ())]
         tried = Counter(kind for kind, _ in known)
         solved = Counter(kind for kind, well in known if well)
-        every = solved.total() / tried.total() if known else self._grpo.aim or 0.0
+        every = solved.total() / tried.total() if known else self._aim
         return {
             kind: (solved[kind] + PRIOR * every) / (tried[kind] + PRIOR)
             for kind in set(self._kinds.values())

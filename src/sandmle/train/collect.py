@@ -100,7 +100,6 @@ class _Episode:
         self.codec = codec
         self.seed = seed
         self.ledger = TokenLedger(codec.prompt(env.observe()))
-        self.kept: Future[tuple[Rollout, float]] | None = None  # once it has ended
         self.cost = 0.0  # what one row of every batch has cost when its reply was asked for
 
     def request(self, limit: int) -> Request:
@@ -182,9 +181,9 @@ class Collector:
                 for seat in seats[::size]:
                     self._grader(seat.task)
                 episodes = list(pool.map(self._open, range(len(seats)), seats, journals))
-            self._play(episodes, engine, pool, clerk)
+            ended = self._play(episodes, engine, pool, clerk)
             with self.clock.of("collating"):
-                kept = [episode.kept.result() for episode in episodes if episode.kept is not None]
+                kept = [ended[episode.key].result() for episode in episodes]
             self.clock.handling += sum(cost for _, cost in kept)
             return [rollout for rollout, _ in kept]
         finally:
@@ -208,8 +207,12 @@ class Collector:
         engine: Engine,
         pool: ThreadPoolExecutor,
         clerk: ThreadPoolExecutor,
-    ) -> None:
-        """Sample and carry out until every episode has ended; the clerk keeps those that have."""
+    ) -> dict[int, Future[tuple[Rollout, float]]]:
+        """Sample and carry out until every episode has ended.
+
+        Returns by the key of each what the clerk keeps of it.
+        """
+        ended = {}
         waiting = list(episodes)
         sampling: dict[int, _Episode] = {}
         running: dict[Future[float], _Episode] = {}
@@ -221,7 +224,7 @@ class Collector:
                     if self._ask(episode, engine):
                         sampling[episode.key] = episode
                     else:
-                        episode.kept = clerk.submit(self._finish, episode)
+                        ended[episode.key] = clerk.submit(self._finish, episode)
                 waiting = []
             if sampling:
                 for key, reply in self._advance(engine, len(sampling)):
@@ -237,9 +240,10 @@ class Collector:
                 self.clock.handling += _outcome(job, episode)
                 if episode.env.done:
                     engine.forget(episode.key)
-                    episode.kept = clerk.submit(self._finish, episode)
+                    ended[episode.key] = clerk.submit(self._finish, episode)
                 else:
                     waiting.append(episode)
+        return ended
 
     def _ask(self, episode: _Episode, engine: Engine) -> bool:
         """Ask for an episode's next reply; end the episode if there is no room for one."""

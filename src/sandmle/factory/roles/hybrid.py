@@ -18,7 +18,6 @@ from sandmle.factory.roles.answers import Place
 from sandmle.factory.roles.item import Item, Order, Room, halted
 from sandmle.factory.roles.report import Stage
 from sandmle.factory.roles.teller import needs_of, tell_in
-from sandmle.factory.roles.twins import like_evaluation, structure
 from sandmle.factory.roles.workshop import Unfit
 from sandmle.factory.roles.writer import Facts, describe
 from sandmle.factory.seeds.choose import words_of
@@ -48,15 +47,11 @@ def hybrid_item(out: Path, order: Order, item: Item, place: Place, room: Room) -
             return
         made = _passing(order, item, chosen, skin, room)
         spec = _spec(made, place, room.desk.source.name)
-        like = like_evaluation(spec)
-        if like is not None:
-            raise Unfit("like_evaluation", like)
+        room.require_new(spec)
         stage = "evaluated"  # the evaluator is the package's own
         text = describe(room.desk, item.call("teller"), facts_of(spec, made.files))
         stage = "described"
-        twin = room.twins.add(item.task_id, structure(spec), text)
-        if twin is not None:
-            raise Unfit(*twin)
+        room.take(spec, text)
     except (ModelError, Unfit) as error:
         raise halted(stage, error) from None
     body = to_json(spec.model_dump(mode="json"), indent=2) + "\n"

@@ -6,11 +6,11 @@ from sandmle.errors import AnswerError, ModelError
 from sandmle.factory.mix import Seed
 from sandmle.factory.roles.desk import Call, Desk
 from sandmle.factory.roles.report import Stage
-from sandmle.factory.roles.twins import Twins
+from sandmle.factory.roles.twins import Twins, like_evaluation, structure
 from sandmle.factory.roles.workshop import Unfit
 from sandmle.files import sha256, to_json
 from sandmle.sandbox.base import Sandbox
-from sandmle.types import Limits, Record
+from sandmle.types import Limits, Record, TaskSpec
 
 Factory = Literal["llm", "hybrid"]
 
@@ -63,6 +63,18 @@ class Room(NamedTuple):
     box: Sandbox
     twins: Twins
     limits: Limits
+
+    def require_new(self, spec: TaskSpec) -> None:
+        """Refuse the structure of a task that results are reported on."""
+        like = like_evaluation(spec)
+        if like is not None:
+            raise Unfit("like_evaluation", like)
+
+    def take(self, spec: TaskSpec, text: str) -> None:
+        """Take a task into the corpus, or refuse it as the twin of one that is there."""
+        twin = self.twins.add(spec.id, structure(spec), text)
+        if twin is not None:
+            raise Unfit(*twin)
 
 
 class Halted(Unfit):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from sandmle.files import read_lines, to_json, write_atomic
+from sandmle.stats import known_sum
 from sandmle.types import Record
 
 FOLDER = ".factory"
@@ -30,20 +31,22 @@ class Done(Record):
 
 
 class Spent(Record):
-    """What the model took: of all calls, and for each task that was kept (None if none was)."""
+    """What the model took: of all calls, and for each task that was kept (None if none was).
+
+    What a server did not say is None, and so is what it would be a part of.
+    """
 
     calls: int
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
     usd: float | None
     tokens_a_task: float | None
     usd_a_task: float | None
 
     def __str__(self) -> str:
-        if self.tokens_a_task is None:
-            return f"{self.prompt_tokens + self.completion_tokens:,} tokens, and no task was kept"
+        tokens = "–" if self.tokens_a_task is None else f"{self.tokens_a_task:,.0f}"
         price = "" if self.usd_a_task is None else f" and ${self.usd_a_task:.3g}"
-        return f"{self.tokens_a_task:,.0f} tokens{price}"
+        return f"{tokens} tokens{price}"
 
 
 class Report(Record):
@@ -80,19 +83,20 @@ def read_report(out: Path) -> Report:
 
 
 def spent(out: Path, kept: int) -> Spent:
-    """Add up what the journal says of a corpus; unknown counts are left out."""
+    """Add up what the journal says of a corpus."""
     events = [json.loads(line) for line in read_lines(out / FOLDER / "journal.jsonl")]
     replies = [event for event in events if event["event"] == "reply"]
-    prompt = sum(reply["prompt_tokens"] or 0 for reply in replies)
-    completion = sum(reply["completion_tokens"] or 0 for reply in replies)
-    prices = [reply["usd"] for reply in replies if reply["usd"] is not None]
-    usd = float(sum(prices)) if prices else None
+    prompt, completion, usd = (
+        known_sum([reply[name] for reply in replies])
+        for name in ("prompt_tokens", "completion_tokens", "usd")
+    )
+    tokens = known_sum([prompt, completion])
     return Spent(
         calls=len(replies),
-        prompt_tokens=prompt,
-        completion_tokens=completion,
+        prompt_tokens=None if prompt is None else int(prompt),
+        completion_tokens=None if completion is None else int(completion),
         usd=usd,
-        tokens_a_task=(prompt + completion) / kept if kept else None,
+        tokens_a_task=None if tokens is None or not kept else tokens / kept,
         usd_a_task=None if usd is None or not kept else usd / kept,
     )
 

@@ -19,7 +19,7 @@ from sandmle.factory.roles.item import Halted, Item, Order, Room, halted
 from sandmle.factory.roles.mlops import evaluate
 from sandmle.factory.roles.report import FOLDER, Done, Stage, funnel, write_report
 from sandmle.factory.roles.strategist import extract, imagine, specify, spoil
-from sandmle.factory.roles.twins import Twins, like_evaluation, structure
+from sandmle.factory.roles.twins import Twins
 from sandmle.factory.roles.workshop import EVALUATOR, GENERATOR, LIMITS, Unfit
 from sandmle.factory.roles.writer import describe, facts_of
 from sandmle.files import Locked, lock, to_json, write_atomic
@@ -157,9 +157,7 @@ def _item(
         stage = "specified"
         if (out / item.task_id / CARD).exists():
             return
-        like = like_evaluation(spec)
-        if like is not None:
-            raise Unfit("like_evaluation", like)
+        room.require_new(spec)
         made = develop(desk, item.call("developer"), plan, faults, box, order.seed, room.limits)
         stage = "developed"
         milestones = made.verdict.milestones
@@ -167,9 +165,7 @@ def _item(
         stage = "evaluated"
         text = describe(desk, item.call("writer"), facts_of(item.seed, plan, made.shipped))
         stage = "described"
-        twin = room.twins.add(item.task_id, structure(spec), text)
-        if twin is not None:
-            raise Unfit(*twin)
+        room.take(spec, text)
     except (ModelError, Unfit) as error:
         raise halted(stage, error) from None
     _write(out, spec, plan, made, evaluator, text)

@@ -29,7 +29,7 @@ from sandmle.factory.skin import (
     Site,
     Skin,
 )
-from sandmle.factory.story import _ASKS, TEXTS
+from sandmle.factory.story import ASKS, TEXTS
 from sandmle.files import to_json
 from sandmle.llm.base import Message
 from sandmle.llm.structured import read_answer
@@ -107,7 +107,7 @@ def needs_of(member: Family) -> tuple[Need, ...]:
     variables = [v for v in member.variables() if side is None or v.name != side.key]
     counts = Counter(_field(v) for v in variables)
     outcome = member.outcome()
-    ask = _ASKS.get(outcome.kind, outcome.kind)
+    ask = ASKS.get(outcome.kind, outcome.kind)
     found = {
         name: Need(name, n, max(v.size for v in variables if _field(v) == name))
         for name, n in counts.items()
