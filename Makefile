@@ -55,9 +55,9 @@ demo-learn: $(VENV)/.train
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/sft $(HELD_OUT) --out $(LEARN)/sft-val
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy hf:$(LEARN)/grpo $(HELD_OUT) --out $(LEARN)/grpo-val
 	$(BIN)/sandmle view $(LEARN)/grpo
-	$(BIN)/sandmle view $(LEARN)/base-val $(LEARN)/sft-val $(LEARN)/grpo-val \
-		--beside $(LEARN)/grpo --beside docs/curves/micro-seed-0.jsonl --out $(DEMO)/learning.html
-	@echo "== done: open $(DEMO)/ladder/page.html and $(DEMO)/learning.html"
+	$(BIN)/sandmle view $(DEMO)/ladder --beside $(LEARN)/grpo --beside docs/curves/micro-seed-0.jsonl \
+		--compare $(LEARN)/base-val --compare $(LEARN)/sft-val --compare $(LEARN)/grpo-val
+	@echo "== done: $(DEMO)/ladder/page.html has it all; each training step is on $(LEARN)/grpo/page.html"
 	@echo "== so few steps on so few tasks show little; the curve of a longer run stands beside (make learn)"
 
 learn: $(VENV)/.train

@@ -26,7 +26,7 @@ from conformance.cases import Case, csv_text, make_case
 from sandmle.files import to_json, write_atomic
 from sandmle.grading.grader import Grader
 from sandmle.metrics.registry import METRICS, Metric
-from sandmle.tasks.submission import encode_mask
+from sandmle.tasks.cells import encode_mask
 
 ROWS = 1000
 MASKS, SIDE = 300, 128

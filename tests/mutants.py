@@ -33,6 +33,7 @@ class Mutant(NamedTuple):
 
 
 SUBMISSION = "tasks/submission.py"
+CELLS = "tasks/cells.py"
 GRADER = "grading/grader.py"
 MALFORMED = "grading/test_malformed.py::test_malformed"
 LAWS = "conformance/test_metrics.py::test_laws"
@@ -73,7 +74,7 @@ MUTANTS = [
     ),
     Mutant(
         "numbers are whatever float() takes",
-        SUBMISSION,
+        CELLS,
         "return float(cell) if _NUMBER.fullmatch(cell) else math.nan",
         "return float(cell) if cell else math.nan",
         MALFORMED,
@@ -241,8 +242,15 @@ MUTANTS = [
         "factory/test_assets.py::test_every_picture_of_a_shape_has_the_same_size",
     ),
     Mutant(
+        "boxes read at once may have no width",
+        CELLS,
+        "and (boxes[:, 3:] > 0).all()",
+        "",
+        "tasks/test_submission.py::test_boxes_are_read_at_once_as_one_by_one",
+    ),
+    Mutant(
         "masks are counted along the rows",
-        SUBMISSION,
+        CELLS,
         'ravel(order="F")',
         "ravel()",
         "tasks/test_submission.py::test_a_mask_survives_being_written",
@@ -386,8 +394,8 @@ MUTANTS = [
     Mutant(
         "a box of a class finds the boxes of all classes",
         "metrics/detection.py",
-        "boxes[kind == c, 0], hit[kind == c])\n            at",
-        "boxes[:, 0], hit)\n            at",
+        "np.flatnonzero(kind == c)\n        for found",
+        "np.arange(len(boxes))\n        for found",
         "metrics/test_parity.py::test_parity[coco_map]",
     ),
     Mutant(

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sandmle.metrics.registry import Metric
-from sandmle.tasks.submission import encode_mask
+from sandmle.tasks.cells import encode_mask
 from sandmle.types import SubmissionSchema
 
 CLASSES = ("0", "1", "2")

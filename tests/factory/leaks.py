@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sandmle.factory.build import Draw
-from sandmle.tasks.submission import parse_number, read_table, to_csv
+from sandmle.tasks.cells import parse_number
+from sandmle.tasks.submission import read_table, to_csv
 
 
 class Side(NamedTuple):

@@ -19,7 +19,8 @@ from sklearn import metrics as sk
 from sandmle.errors import GradingError
 from sandmle.grading.grader import read_answers
 from sandmle.metrics.registry import METRICS
-from sandmle.tasks.submission import check, parse_mask
+from sandmle.tasks.cells import parse_mask
+from sandmle.tasks.submission import check
 
 CASES, MANY = 40, 200  # with every run of the tests, and with the slow ones
 

@@ -89,3 +89,18 @@ def test_the_curve_of_a_run_that_is_elsewhere_is_drawn_too(run: Path, line: dict
     for nothing in (run.parent / "none.jsonl", second, run / "run.json"):
         with pytest.raises(UsageError, match="holds no steps"):
             write_view([run], beside=[nothing])
+
+
+def test_a_run_s_page_tables_other_runs(run: Path, line: dict) -> None:
+    first, better = (
+        play(run, line, name, [0.05 * n + more for n in range(12)])
+        for name, more in (("first", 0.1), ("better", 0.3))
+    )
+    page = write_view([run], compared=[first, better])
+    assert verdicts(page) == ["higher"]
+    assert "Against first" in page.read_text()
+    assert "Against first" not in write_view([run]).read_text()
+    with pytest.raises(UsageError, match="only runs can be compared"):
+        write_view([run], compared=[first, run.parent / "nothing"])
+    with pytest.raises(UsageError, match="page of one run"):
+        write_view([first, better], compared=[run])

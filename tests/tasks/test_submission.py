@@ -3,26 +3,24 @@
 import contextlib
 import itertools
 import time
+from random import Random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandmle.tasks.submission import (
+from sandmle.tasks.cells import (
     MAX_CELL,
     Invalid,
-    check,
     decode_mask,
     encode_mask,
-    label_speller,
     parse_boxes,
     parse_mask,
     parse_number,
-    read_json_lines,
-    read_table,
-    to_csv,
+    sound_boxes,
 )
+from sandmle.tasks.submission import check, label_speller, read_json_lines, read_table, to_csv
 
 NUMBER = {
     "id_column": "id",
@@ -197,6 +195,35 @@ def test_any_cell_is_read_or_refused(cell: str) -> None:
         boxes = parse_boxes(cell, 3)
         assert np.isfinite(boxes).all()
         assert (boxes[:, 3:] > 0).all()
+
+
+BOX = st.sampled_from(["", " ", ".5 1 -2 3e0 4", "1.000001 0 0 1 1  1 9 9 2 .5 ", "-0 1 1 1 1"])
+FAULT = st.sampled_from(
+    ["1", "1.1 2 3 4 5", "1 2 3 4 0", "nan 1 1 1 1", "1 1e7 1 1 1", "1 2\t3 4 5"]
+)
+
+
+@given(st.lists(BOX, max_size=5), st.lists(FAULT, max_size=1), st.randoms())
+def test_boxes_are_read_at_once_as_one_by_one(
+    sound: list[str], faulty: list[str], random: Random
+) -> None:
+    cells = [*sound, *faulty]
+    random.shuffle(cells)
+    together = sound_boxes(cells, 2)
+    if faulty:
+        assert together is None
+        with pytest.raises(Invalid):
+            [parse_boxes(cell, 2) for cell in cells]
+    else:
+        assert together is not None
+        for own, cell in zip(together, cells, strict=True):
+            assert np.array_equal(own, parse_boxes(cell, 2))
+
+
+def test_three_boxes_in_one_cell_are_no_less_than_in_two() -> None:
+    assert sound_boxes(["1 1 1 1 1 " * 3, ""], 2) is None
+    assert sound_boxes(["1 1 1", "1 1"], 2) is None
+    assert sound_boxes(["1 1 1 1 1" + " " * 400], 2) is None  # longer than any two boxes
 
 
 def test_blank_lines_at_the_end_are_not_kept() -> None:

@@ -17,7 +17,8 @@ from sandmle.bench.strict import as_read
 from sandmle.errors import GradingError, UsageError
 from sandmle.grading.grader import read_answers, score
 from sandmle.metrics.registry import METRICS, Metric
-from sandmle.tasks.submission import Invalid, read_table, to_csv
+from sandmle.tasks.cells import Invalid
+from sandmle.tasks.submission import read_table, to_csv
 from sandmle.types import Direction, MetricRef, SubmissionSchema
 
 BOARDS = ("private", "public")

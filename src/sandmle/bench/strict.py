@@ -17,7 +17,8 @@ from sandmle.bench.facts import Competition
 from sandmle.errors import GradingError, MissingExtraError
 from sandmle.grading.grader import read_answers, score
 from sandmle.metrics.registry import METRICS
-from sandmle.tasks.submission import Invalid, Table, parse_number, read_table, to_csv
+from sandmle.tasks.cells import Invalid, parse_number
+from sandmle.tasks.submission import Table, read_table, to_csv
 from sandmle.types import SubmissionSchema
 
 _TRUTH = {"true": "1", "false": "0"}

@@ -22,9 +22,13 @@ def view(
             help="A training run, or its metrics.jsonl, whose curve is drawn; repeatable."
         ),
     ] = None,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(help="A run whose rates a run's page tables beside others'; repeatable."),
+    ] = None,
 ) -> None:
     """Write one HTML page that shows runs or tasks; it opens without a network."""
     from sandmle.cli.tasks import describe_families
     from sandmle.report.view import write_view
 
-    print(write_view(paths, out, describe_families, beside or ()))
+    print(write_view(paths, out, describe_families, beside or (), compare or ()))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from sandmle.env.protocol import cut
 from sandmle.files import Entry, walk
-from sandmle.tasks.submission import Invalid, read_table
+from sandmle.tasks.cells import Invalid
+from sandmle.tasks.submission import read_table
 
 _ROWS = 3
 _FILES = 20

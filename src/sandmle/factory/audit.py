@@ -18,7 +18,8 @@ from sandmle.factory.story import NAMED, StoryTarget
 from sandmle.factory.targets import Sort
 from sandmle.factory.trial import Trial
 from sandmle.factory.views import LOADERS, LOOKS
-from sandmle.tasks.submission import parse_number, read_table
+from sandmle.tasks.cells import parse_number
+from sandmle.tasks.submission import read_table
 from sandmle.types import Check
 
 MAX_EXPLAINED = 0.02  # share of the target's variance, at the lower end of its interval

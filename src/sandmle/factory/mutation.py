@@ -17,7 +17,7 @@ from sandmle.factory.family import Cells, Split
 from sandmle.factory.skin import Skin
 from sandmle.factory.story import Story, StoryColumn
 from sandmle.registry import Registry
-from sandmle.tasks.submission import parse_number
+from sandmle.tasks.cells import parse_number
 from sandmle.types import Record
 
 NUMERIC = ("number", "reading", "amount")

@@ -19,7 +19,8 @@ from sandmle.factory.build import Draw
 from sandmle.factory.family import VariableKind
 from sandmle.factory.story import ASSETS, TEXTS
 from sandmle.files import sha256
-from sandmle.tasks.submission import Table, parse_number, read_table
+from sandmle.tasks.cells import parse_number
+from sandmle.tasks.submission import Table, read_table
 
 Floats = NDArray[np.float64]
 _DIGITS = re.compile(r"\d+")

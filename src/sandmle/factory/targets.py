@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from sandmle.factory.family import OutcomeKind
 from sandmle.factory.story import StoryTarget, fixed, in_nouns, target_values
-from sandmle.tasks.submission import Table, encode_mask, parse_number
+from sandmle.tasks.cells import encode_mask, parse_number
+from sandmle.tasks.submission import Table
 
 Texts = dict[str, list[str]]
 Columns = Mapping[str, NDArray[Any]]

@@ -29,7 +29,8 @@ from sandmle.factory.targets import Columns
 from sandmle.grading.grader import read_answers
 from sandmle.metrics.registry import Metric
 from sandmle.sandbox.base import Sandbox
-from sandmle.tasks.submission import MAX_BYTES, Invalid, check
+from sandmle.tasks.cells import Invalid
+from sandmle.tasks.submission import MAX_BYTES, check
 from sandmle.types import Limits
 
 FRESH = 2**32 - 1  # in the place of a slot number, so that no shipped task has the same stream

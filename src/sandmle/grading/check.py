@@ -9,15 +9,9 @@ from sandmle.errors import GradingError, TaskError, UsageError
 from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import Grader, threshold_keys, thresholds
 from sandmle.metrics.registry import METRICS
+from sandmle.tasks.cells import parse_number, split_labels
 from sandmle.tasks.folder import Task
-from sandmle.tasks.submission import (
-    Table,
-    parse_number,
-    read_json_lines,
-    read_table,
-    split_labels,
-    to_csv,
-)
+from sandmle.tasks.submission import Table, read_json_lines, read_table, to_csv
 from sandmle.types import Check, Column, Milestones
 
 _HIDDEN = ("answer", "threshold", "evaluator", "spec", "generate_task_env", "verification")

@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 from sandmle.errors import GradingError, TaskError
 from sandmle.files import UnsafeFile, safe_read
 from sandmle.metrics.registry import METRICS, Metric, finite
+from sandmle.tasks.cells import Invalid, parse_cell, parse_number, split_labels
 from sandmle.tasks.folder import Task
 from sandmle.tasks.submission import (
     MAX_BYTES,
-    Invalid,
     Table,
     check,
     label_speller,
-    parse_cell,
-    parse_number,
     read_json_lines,
     read_table,
-    split_labels,
 )
 from sandmle.types import MILESTONES, Direction, Grade, Milestones
 

@@ -110,12 +110,12 @@ def coco_map(
     """
     boxes, true, picture, home, kind, size = by_confidence(truth, predicted, group)
     pairs = candidates(boxes, picture, true, home)
-    total = 0.0
-    for threshold in thresholds:
-        hit = taken_by(pairs, threshold, len(boxes), len(true))
-        for c, many in enumerate(size.tolist()):
-            found, precision = curve(boxes[kind == c, 0], hit[kind == c])
-            at = np.searchsorted(found / many, np.linspace(0, 1, 101))
+    hits = np.array([taken_by(pairs, least, len(boxes), len(true)) for least in thresholds])
+    levels, total = np.linspace(0, 1, 101), 0.0
+    for c, many in enumerate(size.tolist()):
+        own = np.flatnonzero(kind == c)
+        for found, precision in zip(*curve(boxes[own, 0], hits[:, own]), strict=True):
+            at = np.searchsorted(found / many, levels)
             total += float(np.sum(np.append(precision, 0.0)[at])) / 101
     return total / (len(thresholds) * len(size))
 
@@ -225,16 +225,22 @@ def taken_by(
     """Say which of `n` takers get one of `m` others, in the order of pairs of at least `least`."""
     got, gone = np.zeros(n, dtype=bool), np.zeros(m, dtype=bool)
     enough = pairs[2] >= least
-    for i, j in zip(pairs[0][enough].tolist(), pairs[1][enough].tolist(), strict=True):
+    taker, other = pairs[0][enough], pairs[1][enough]
+    alone = (np.bincount(taker, minlength=n)[taker] == 1) & (np.bincount(other)[other] == 1)
+    got[taker[alone]] = True
+    for i, j in zip(taker[~alone].tolist(), other[~alone].tolist(), strict=True):
         if not (got[i] or gone[j]):
             got[i] = gone[j] = True
     return got
 
 
 def curve(confidence: Floats, hit: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Return hits and the envelope of precision at each distinct confidence, surest first."""
-    last = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], len(hit) > 0))
-    found = np.cumsum(hit)[last]
+    """Return hits and the envelope of precision at each distinct confidence, surest first.
+
+    `hit` is (k,) or (t, k), and so are the results, of as many as there are confidences.
+    """
+    last = np.flatnonzero(np.append(confidence[1:] != confidence[:-1], len(confidence) > 0))
+    found = np.cumsum(hit, axis=-1)[..., last]
     precision = found / (last + 1)
-    envelope: Floats = np.maximum.accumulate(precision[::-1])[::-1]
+    envelope: Floats = np.maximum.accumulate(precision[..., ::-1], axis=-1)[..., ::-1]
     return found.astype(np.float64), envelope

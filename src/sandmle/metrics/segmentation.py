@@ -184,31 +184,33 @@ def hausdorff(first: Runs, second: Runs, shape: tuple[int, int]) -> float:
 
     if not len(first) or not len(second):
         return float(len(first) != len(second))
-    masks = [painted(runs, shape) for runs in (first, second)]
-    either = masks[0] | masks[1]
-    rows, columns = (np.flatnonzero(either.any(axis=axis)) for axis in (1, 0))
     # all pixels of both lie within this part, and so do the nearest ones
-    inside = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
-    part = [mask[inside] for mask in masks]
+    left = int(min(first[0, 0], second[0, 0])) // shape[0]
+    right = (int(max(first[-1, 1], second[-1, 1])) - 1) // shape[0] + 1
+    strip = shape[0], right - left
+    masks = [painted(runs - left * shape[0], strip) for runs in (first, second)]
+    rows = np.flatnonzero((masks[0] | masks[1]).any(axis=1))
+    part = [mask[rows[0] : rows[-1] + 1] for mask in masks]
     pixel = (1 / shape[0], 1 / shape[1])
     furthest = 0.0
     for near, far in (part, part[::-1]):
-        off = np.array(np.nonzero(far & ~near))
+        off = np.flatnonzero(far & ~near)
         if off.size:
             nearest = distance_transform_edt(
                 ~near, sampling=pixel, return_distances=False, return_indices=True
             )
-            step = (nearest[:, off[0], off[1]] - off) * np.array(pixel)[:, None]
-            furthest = max(furthest, float(np.max(np.sum(step**2, axis=0))))
+            row, column = np.divmod(off, near.shape[1])
+            down = (nearest[0].ravel()[off] - row) * pixel[0]
+            across = (nearest[1].ravel()[off] - column) * pixel[1]
+            furthest = max(furthest, float(np.max(down**2 + across**2)))
     return math.sqrt(furthest / 2)
 
 
 def painted(runs: Runs, shape: tuple[int, int]) -> NDArray[np.bool_]:
     """Return the mask (height, width) of some runs."""
-    change = np.zeros(shape[0] * shape[1] + 1, dtype=np.int8)
-    change[runs[:, 0]] += 1  # runs may touch, so one may start where another ends
-    change[runs[:, 1]] -= 1
-    return np.cumsum(change[:-1], dtype=np.int8).astype(bool).reshape(shape, order="F")
+    edges = np.concatenate([[0], runs.ravel(), [shape[0] * shape[1]]])
+    inside = np.arange(len(edges) - 1) % 2 == 1  # from a start to an end; runs may touch
+    return np.repeat(inside, edges[1:] - edges[:-1]).reshape(shape, order="F")
 
 
 @metric(

@@ -39,8 +39,20 @@ def write_comparison(roots: Sequence[Path], out: Path, beside: Sequence[Series] 
         note="Rates are over all episodes, those that failed through us included; intervals are "
         "95 %, over tasks.",
         alarms=_alarms(runs, names),
-        names=["mean reward", *(name.replace("_", " ") for name in _RATES)],
-        runs=[
+        **results(runs),
+        table=_table(runs, means)[:_TASKS],
+        curve=chart("reward over steps", curves),
+        learning=curves,
+    )
+    return write(out, page)
+
+
+def results(runs: Sequence[Run]) -> dict[str, Any]:
+    """Return the tables of several runs: their rates, and each against the first by task."""
+    means = [_means(run.trajectories) for run in runs]
+    return {
+        "names": ["mean reward", *(name.replace("_", " ") for name in _RATES)],
+        "runs": [
             {
                 "name": name,
                 "policy": _policy(run),
@@ -49,13 +61,9 @@ def write_comparison(roots: Sequence[Path], out: Path, beside: Sequence[Series] 
                 "figures": _figures(run.summary),
                 "against": _against(mean, means[0]),
             }
-            for name, run, mean in zip(names, runs, means, strict=True)
+            for name, run, mean in zip(_names(runs), runs, means, strict=True)
         ],
-        table=_table(runs, means)[:_TASKS],
-        curve=chart("reward over steps", curves),
-        learning=curves,
-    )
-    return write(out, page)
+    }
 
 
 def _names(runs: Sequence[Run]) -> list[str]:

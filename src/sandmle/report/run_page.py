@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sandmle.outcome import UNSCORABLE
+from sandmle.report.compare import results
 from sandmle.report.costs import cost_table
 from sandmle.report.episodes import EXPLAINED, MARKS, cut_for, detail, rows
 from sandmle.report.graded import graded_text
@@ -17,8 +18,16 @@ from sandmle.types import MILESTONES, REWARD_PARTS
 _GROUPS = 300  # lines of the map of groups
 
 
-def write_run_page(root: Path, out: Path | None = None, beside: Sequence[Series] = ()) -> Path:
-    """Write the page of a run folder and return its path; `beside` are curves of others."""
+def write_run_page(
+    root: Path,
+    out: Path | None = None,
+    beside: Sequence[Series] = (),
+    compared: Sequence[Path] = (),
+) -> Path:
+    """Write the page of a run folder and return its path.
+
+    `beside` are curves of others, `compared` runs whose rates it lays beside each other.
+    """
     run = read_run(root)
     listed = rows(run.trajectories, run.cards)
     cut = cut_for(run.trajectories)
@@ -43,6 +52,7 @@ def write_run_page(root: Path, out: Path | None = None, beside: Sequence[Series]
         curve=chart("reward over steps", curves),
         learning=curves,
         others=[(one.name, chart(one.name, [one], (250, 120))) for one in other_curves(run)],
+        compared=results([read_run(one) for one in compared]) if compared else None,
         groups=groups[:_GROUPS],
         more_groups=max(len(groups) - _GROUPS, 0),
         rows=listed,

@@ -21,18 +21,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sandmle.tasks.cells import (
+    RANGE_SLACK,
+    Invalid,
+    counted,
+    parse_cell,
+    parse_number,
+    quoted,
+    sound_boxes,
+    split_labels,
+)
+
 MAX_BYTES = 64 << 20
 ROW_SUM_TOLERANCE = 1e-3 + 1e-9  # three digits, and the noise of adding them
-RANGE_SLACK = 1e-6  # a float32 probability of 1 prints as 1.0000001
 MAX_MAGNITUDE = 1e100  # squares of larger numbers overflow, and the score would be infinite
-MAX_CELL = 131_072  # characters; the csv module refuses longer ones in any case
-MAX_TEXT = 2000
-MAX_PIXEL = 1e6  # a coordinate of a box; far larger ones would swallow its width
-_BOX_CHARACTERS = 5 * 32  # five numbers with seventeen digits, sign, exponent and blanks
-# no two parts can match the same digits, so the time is linear in the length of a hostile cell
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _INTEGER = re.compile(r"-?\d+", re.ASCII)
-_WHOLE = re.compile(r"\d{1,9}", re.ASCII)
 _BINARY = {
     b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
@@ -41,10 +44,6 @@ _BINARY = {
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
-
-
-class Invalid(ValueError):
-    """The submission breaks its schema; the message says where, and what was expected."""
 
 
 class Table(NamedTuple):
@@ -75,7 +74,7 @@ def read_table(data: bytes, most_rows: int | None = None) -> Table:
         header = next(reader, [])
         repeated = [name for name, count in Counter(header).items() if count > 1]
         if repeated:
-            raise Invalid(f"the header names {_quote(repeated[0])} twice")
+            raise Invalid(f"the header names {quoted(repeated[0])} twice")
         rows, lines = _read_rows(reader, len(header), most_rows)
     except csv.Error as error:
         raise Invalid(f"line {reader.line_num} is not valid CSV: {error}") from None
@@ -96,13 +95,13 @@ def _read_rows(reader: Any, width: int, most_rows: int | None) -> tuple[list[lis
             raise Invalid(f"row {len(rows) + 1} (line {line}) is blank, and rows follow it")
         if len(row) != width:
             raise Invalid(
-                f"row {len(rows) + 1} (line {reader.line_num}) has {_count(len(row), 'field')}, "
+                f"row {len(rows) + 1} (line {reader.line_num}) has {counted(len(row), 'field')}, "
                 f"the header has {width}"
             )
         rows.append(row)
         lines.append(reader.line_num)
         if most_rows is not None and len(rows) > most_rows:
-            raise Invalid(f"there are more than {_count(most_rows, 'row')}, far too many")
+            raise Invalid(f"there are more than {counted(most_rows, 'row')}, far too many")
     return rows, lines
 
 
@@ -133,7 +132,7 @@ def read_json_lines(data: bytes) -> Table:
 
 def _spell(value: Any) -> str:
     if isinstance(value, list | dict):
-        raise Invalid(f"{_quote(str(value))} is not a single value")
+        raise Invalid(f"{quoted(str(value))} is not a single value")
     return "" if value is None else value if isinstance(value, str) else repr(value)
 
 
@@ -152,10 +151,10 @@ def check(
     table = read_table(data, most_rows=2 * schema["n_rows"] + 1000)
     _check_header(table.header, schema)
     if not table.rows:
-        raise Invalid(f"there is a header but no rows; {_count(schema['n_rows'], 'row')} expected")
+        raise Invalid(f"there is a header but no rows; {counted(schema['n_rows'], 'row')} expected")
     if schema["id_column"] is None or ids is None:
         if len(table.rows) != schema["n_rows"]:
-            found = _count(len(table.rows), "row")
+            found = counted(len(table.rows), "row")
             raise Invalid(f"there are {found}, {schema['n_rows']} expected")
         names, order = [""] * len(table.rows), list(range(len(table.rows)))
     else:
@@ -219,11 +218,11 @@ def _check_ids(given: Sequence[str], ids: Sequence[str]) -> None:
     repeated = [name for name, count in counts.items() if count > 1]
     facts = []
     if repeated:
-        facts.append(f"{_count(len(repeated), 'id')} more than once: {_list(repeated)}")
+        facts.append(f"{counted(len(repeated), 'id')} more than once: {_list(repeated)}")
     if missing:
-        facts.append(f"{_count(len(missing), 'id')} missing: {_list(missing)}")
+        facts.append(f"{counted(len(missing), 'id')} missing: {_list(missing)}")
     if extra:
-        facts.append(f"{_count(len(extra), 'unknown id')}: {_list(extra)}")
+        facts.append(f"{counted(len(extra), 'unknown id')}: {_list(extra)}")
     if not facts:
         return
     hint = ""
@@ -231,7 +230,7 @@ def _check_ids(given: Sequence[str], ids: Sequence[str]) -> None:
         hint = "; as numbers they would match: read the id column as text (dtype=str)"
     raise Invalid(
         f"the ids must be those of the test rows, each once: {'; '.join(facts)}{hint} "
-        f"({_count(len(given), 'row')} given, {len(ids)} expected)"
+        f"({counted(len(given), 'row')} given, {len(ids)} expected)"
     )
 
 
@@ -275,11 +274,6 @@ def _parse_numbers(
     return clipped
 
 
-def parse_number(cell: str) -> float:
-    """Read a decimal number; NaN for anything else, also for what only Python calls a number."""
-    return float(cell) if _NUMBER.fullmatch(cell) else math.nan
-
-
 def _parse_label_lists(
     cells: Sequence[str], column: Mapping[str, Any], ids: Sequence[str], lines: Sequence[int]
 ) -> NDArray[Any]:
@@ -287,7 +281,7 @@ def _parse_label_lists(
     limit, choices = column["max_items"], column["choices"]
     _refuse([not v for v in lists], cells, column, ids, lines, "holds no label")
     too_many = [len(v) > limit for v in lists]
-    _refuse(too_many, cells, column, ids, lines, f"has more than {_count(limit, 'label')}")
+    _refuse(too_many, cells, column, ids, lines, f"has more than {counted(limit, 'label')}")
     repeats = [len(set(v)) < len(v) for v in lists]
     _refuse(repeats, cells, column, ids, lines, "names a label twice")
     if choices is not None:
@@ -300,16 +294,15 @@ def _parse_label_lists(
     return result
 
 
-def split_labels(cell: str) -> tuple[str, ...]:
-    """Return the labels of a cell, which blanks separate; no other white space does."""
-    return tuple(part for part in cell.split(" ") if part)
-
-
 def _parse_cells(
     cells: Sequence[str], column: Mapping[str, Any], ids: Sequence[str], lines: Sequence[int]
 ) -> NDArray[Any]:
     result = np.empty(len(cells), dtype=object)
     faults: dict[int, str] = {}
+    if column["kind"] == "boxes":
+        boxes = sound_boxes(cells, column["max_items"])
+        if boxes is not None:
+            return np.fromiter(boxes, dtype=object, count=len(cells))
     for i, cell in enumerate(cells):
         try:
             result[i] = parse_cell(cell, column)
@@ -318,102 +311,6 @@ def _parse_cells(
     wrong = [i in faults for i in range(len(cells))]
     _refuse(wrong, cells, column, ids, lines, next(iter(faults.values()), ""))
     return result
-
-
-def parse_cell(cell: str, column: Mapping[str, Any]) -> Any:
-    """Read a cell of a mask, boxes or text column; the message of `Invalid` is a verb phrase."""
-    if column["kind"] == "mask":
-        return parse_mask(cell, column["shape"])
-    if column["kind"] == "boxes":
-        return parse_boxes(cell, column["max_items"])
-    _require_short(cell, MAX_TEXT)
-    return cell
-
-
-def parse_mask(cell: str, shape: Sequence[int]) -> NDArray[np.int64]:
-    """Read a run-length encoded mask: the runs (k, 2), each from its first pixel to before its end.
-
-    A cell has pairs of start and length, separated by blanks. Pixels are counted down the columns,
-    the left column first, in the cell from 1 and in the result from 0. Runs rise and may touch.
-    """
-    pixels = shape[0] * shape[1]
-    _require_short(cell, (pixels + 1) * (len(str(pixels)) + 1))  # every second pixel is a run
-    parts = split_labels(cell)
-    odd = [part for part in parts if not _WHOLE.fullmatch(part)]
-    if odd:
-        raise Invalid(f"holds {_quote(odd[0])}, not a whole number of at most 9 digits")
-    if len(parts) % 2:
-        raise Invalid(f"holds {_count(len(parts), 'number')}; a run is two, start and length")
-    runs: list[tuple[int, int]] = []
-    last = 0  # pixel of the runs before
-    for start, length in zip(map(int, parts[::2]), map(int, parts[1::2]), strict=True):
-        end = start + length - 1
-        if not last < start <= end <= pixels:
-            fault = f"leaves the picture: its pixels are 1 to {pixels}"
-            if length == 0:
-                fault = "has no pixel"
-            elif 1 <= start <= last:
-                fault = "starts before the run before it ends"
-            raise Invalid(f"holds the run '{start} {length}', which {fault}")
-        runs.append((start - 1, end))
-        last = end
-    return np.array(runs, dtype=np.int64).reshape(-1, 2)
-
-
-def encode_mask(mask: NDArray[np.bool_]) -> str:
-    """Write a mask (height, width) in the form that `parse_mask` reads."""
-    flat = np.concatenate([[False], np.asarray(mask, dtype=bool).ravel(order="F"), [False]])
-    edges = np.flatnonzero(flat[1:] != flat[:-1])
-    starts, ends = edges[::2], edges[1::2]
-    pairs = zip((starts + 1).tolist(), (ends - starts).tolist(), strict=True)
-    return " ".join(f"{start} {length}" for start, length in pairs)
-
-
-def decode_mask(cell: str, shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """Read a cell as a mask of `shape` (height, width); `Invalid` if it is none."""
-    try:
-        runs = parse_mask(cell, shape)
-    except Invalid as error:
-        raise Invalid(f"the mask {error}") from None
-    flat = np.zeros(shape[0] * shape[1], dtype=bool)
-    for start, end in runs.tolist():
-        flat[start:end] = True
-    return flat.reshape(shape, order="F")
-
-
-def parse_boxes(cell: str, most: int) -> NDArray[np.float64]:
-    """Read at most `most` boxes (k, 5): confidence, x and y of a corner, width and height.
-
-    A cell has the five numbers of each box, separated by blanks; all but the first are pixels, and
-    the corner is the upper left one.
-    """
-    _require_short(cell, most * _BOX_CHARACTERS)
-    parts = split_labels(cell)
-    values = [parse_number(part) for part in parts]
-    # NaN is not within anything
-    odd = [p for p, v in zip(parts, values, strict=True) if not abs(v) <= MAX_PIXEL]
-    if odd:
-        raise Invalid(f"holds {_quote(odd[0])}, not a number of at most {MAX_PIXEL:,.0f} in size")
-    if len(parts) % 5:
-        raise Invalid(
-            f"holds {_count(len(parts), 'number')}; a box is five, confidence x y width height"
-        )
-    if len(parts) > 5 * most:
-        raise Invalid(f"has more than {_count(most, 'box', 'boxes')}")
-    for i in range(0, len(parts), 5):
-        confidence, width, height = values[i], values[i + 3], values[i + 4]
-        sure = -RANGE_SLACK <= confidence <= 1 + RANGE_SLACK
-        if not sure or min(width, height) <= 0:
-            fault = "size is not above 0" if sure else "confidence is outside [0, 1]"
-            raise Invalid(f"holds the box {_quote(' '.join(parts[i : i + 5]))}, whose {fault}")
-        values[i] = min(max(confidence, 0.0), 1.0)
-    return np.array(values, dtype=np.float64).reshape(-1, 5)
-
-
-def _require_short(cell: str, most: int) -> None:
-    most = min(most, MAX_CELL)
-    if len(cell) > most:
-        raise Invalid(f"has {len(cell):,} characters, the limit is {most:,}")
 
 
 _PARSERS = {
@@ -452,20 +349,20 @@ def _refuse(
     rows = [i for i, bad in enumerate(wrong) if bad]
     if rows:
         first = rows[0]
-        what = f"value {_quote(cells[first])}" if cells[first] else "an empty cell"
+        what = f"value {quoted(cells[first])}" if cells[first] else "an empty cell"
         raise Invalid(
-            f"{_where(first, ids, lines)}, column {_quote(column['name'])}: {what} "
+            f"{_where(first, ids, lines)}, column {quoted(column['name'])}: {what} "
             f"{fault}{_more(len(rows))}"
         )
 
 
 def _where(row: int, ids: Sequence[str], lines: Sequence[int]) -> str:
-    name = f", id {_quote(ids[row])}" if ids[row] else ""
+    name = f", id {quoted(ids[row])}" if ids[row] else ""
     return f"row {row + 1} (line {lines[row]}{name})"
 
 
 def _more(count: int) -> str:
-    return f" (and in {_count(count - 1, 'more row')})" if count > 1 else ""
+    return f" (and in {counted(count - 1, 'more row')})" if count > 1 else ""
 
 
 def _as_number(text: str) -> float | str:
@@ -473,14 +370,6 @@ def _as_number(text: str) -> float | str:
     return text if math.isnan(value) else value
 
 
-def _count(number: int, noun: str, plural: str | None = None) -> str:
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
-def _quote(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
-
-
 def _list(names: Sequence[str], most: int = 5, plain: bool = False) -> str:
-    shown = [name if plain and name.isprintable() else _quote(name) for name in names[:most]]
+    shown = [name if plain and name.isprintable() else quoted(name) for name in names[:most]]
     return ", ".join(shown) + (", ..." if len(names) > most else "")

@@ -26,8 +26,9 @@ from sandmle.files import render, sha256, to_json
 from sandmle.grading.check import check_task, paper_gap
 from sandmle.grading.evaluator import render_evaluator
 from sandmle.grading.grader import read_answers, threshold_keys
+from sandmle.tasks.cells import Invalid, parse_number
 from sandmle.tasks.folder import Task, open_task, write_task
-from sandmle.tasks.submission import MAX_BYTES, Invalid, check, parse_number, to_csv
+from sandmle.tasks.submission import MAX_BYTES, check, to_csv
 from sandmle.types import MILESTONES, Check, Milestones, Rung, SubmissionSchema, TaskCard
 
 # share of the measured models that a milestone leaves behind; equal scores count once

@@ -9,7 +9,7 @@ from sandmle.factory.audit import MAX_EXPLAINED, explained
 from sandmle.factory.gate import at_most
 from sandmle.factory.probes import name_features, order_features
 from sandmle.factory.real.table import Real
-from sandmle.tasks.submission import parse_number
+from sandmle.tasks.cells import parse_number
 from sandmle.types import Check
 
 MAX_SINGLE = 0.98  # share of the target's variance that one column may explain

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sandmle.errors import GradingError, TaskError
 from sandmle.factory.real.table import Real, by_time
-from sandmle.tasks.submission import parse_number
+from sandmle.tasks.cells import parse_number
 
 Rows = Sequence[int] | NDArray[np.int64]
 Score = Callable[[Mapping[str, Any], Rows], float]

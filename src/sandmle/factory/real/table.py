@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 from sandmle.errors import UsageError
 from sandmle.metrics.registry import METRICS, Metric
-from sandmle.tasks.submission import Invalid, Table, parse_number, read_table
+from sandmle.tasks.cells import Invalid, parse_number
+from sandmle.tasks.submission import Table, read_table
 from sandmle.types import MetricRef
 
 Split = Literal["hash", "group", "time"]

@@ -13,7 +13,8 @@ from sandmle.factory.roles.workshop import Made, Unfit
 from sandmle.factory.story import StoryTarget
 from sandmle.grading.grader import Answers, read_answers
 from sandmle.metrics.registry import METRICS, Metric
-from sandmle.tasks.submission import Invalid, Table, check, read_table
+from sandmle.tasks.cells import Invalid
+from sandmle.tasks.submission import Table, check, read_table
 from sandmle.types import MILESTONES, Direction, SubmissionSchema
 
 TRAIN, TEST, ANSWER, SAMPLE = "train.csv", "test.csv", "answer.csv", "sample_submission.csv"

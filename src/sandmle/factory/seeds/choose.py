@@ -8,7 +8,8 @@ from sandmle.factory.seeds.catalogue import as_seed, catalogue, competitions
 from sandmle.factory.seeds.profile import Roles, profile
 from sandmle.factory.seeds.words import content_words
 from sandmle.files import to_json, write_atomic
-from sandmle.tasks.submission import Invalid, read_table
+from sandmle.tasks.cells import Invalid
+from sandmle.tasks.submission import read_table
 
 ALL = "mle-bench"
 _DESCRIPTIONS = ("description.md", "overview.md", "README.md")

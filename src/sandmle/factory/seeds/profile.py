@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sandmle.errors import UsageError
 from sandmle.factory.seeds.shape import Floats, Shape, shape_of, strength, told
 from sandmle.factory.seeds.table import OwnTable, read_own
-from sandmle.tasks.submission import parse_number
+from sandmle.tasks.cells import parse_number
 from sandmle.types import DatasetStats, Feature, TargetInfo, TaskDNA
 
 _CLASSES = 20  # different whole numbers that a target may have as classes

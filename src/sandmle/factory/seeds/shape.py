@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sandmle.errors import UsageError
 from sandmle.factory.seeds.table import sort_of_file
-from sandmle.tasks.submission import parse_number
+from sandmle.tasks.cells import parse_number
 from sandmle.types import Record
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from sandmle.errors import MissingExtraError, UsageError
 from sandmle.registry import nearest
-from sandmle.tasks.submission import Invalid, read_table
+from sandmle.tasks.cells import Invalid
+from sandmle.tasks.submission import read_table
 
 SUFFIXES = {
     "image": (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"),
