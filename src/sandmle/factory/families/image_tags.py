@@ -170,13 +170,21 @@ waves = [ring * np.exp(1j * k * angle) for ring in rings[1:] for k in (2, 4)]
 parts = np.stack([*rings, *waves]).reshape(len(rings) + len(waves), -1).T
 
 
-def marks(pictures):
-    """What does not change when a mark is turned, for each mark, and which picture it is in."""
+def contrasts(pictures):
+    """Pictures without their slow changes, and how strong they are around each pixel."""
     x = np.stack(pictures).astype(float)
     x -= ndimage.gaussian_filter(x, (0, 9, 9))
-    strength = ndimage.gaussian_filter(x**2, (0, 2.5, 2.5))
+    return x, ndimage.gaussian_filter(x**2, (0, 2.5, 2.5))
+
+
+weakest = np.quantile(contrasts(train["{feat_0}"])[1], 0.85)
+
+
+def marks(pictures):
+    """What does not change when a mark is turned, for each mark, and which picture it is in."""
+    x, strength = contrasts(pictures)
     highest = strength == ndimage.maximum_filter(strength, (1, 9, 9))
-    where, y, z = np.nonzero(highest & (strength > np.quantile(strength, 0.85)))
+    where, y, z = np.nonzero(highest & (strength > weakest))
     wide = np.pad(x, ((0, 0), (7, 7), (7, 7)), mode="reflect")
     windows = np.lib.stride_tricks.sliding_window_view(wide, (15, 15), axis=(1, 2))
     found = windows[where, y, z].reshape(len(where), -1) @ parts
