@@ -10,10 +10,10 @@ VENV ?= .venv
 CONSTRAINTS ?= -c constraints.txt
 DEMO ?= demo
 STAGE ?= 2
-TABLES ?= 36
-EXPERTS ?= 16
-EPOCHS ?= 6
-STEPS ?= 10
+TABLES ?= 28
+EXPERTS ?= 14
+EPOCHS ?= 8
+STEPS ?= 8
 ALL_KINDS := interaction,image_shapes,text_negation,audio_beats,graph_nodes,table_and_picture
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -40,14 +40,14 @@ MICRO := --config recipes/micro-cpu.toml
 HELD_OUT := $(MICRO) --set corpus.split=val --set concurrency=27 --set policy.requests=27 --group 3
 
 demo-learn: $(VENV)/.train
-	@echo "== 2/2: $(TABLES) tables, a quarter of them held out (two to four minutes)"
+	@echo "== 2/2: $(TABLES) tables, a quarter of them held out (one to two minutes)"
 	$(BIN)/sandmle generate $(LEARN)/tasks --n $(TABLES) --seed 0 --val $(shell expr $(TABLES) / 4) --level 1 \
 		--family interaction,mnar,group_relative,periodic,ratio_log,structured_code
-	@echo "== a model of a million weights learns from scripted experts (four to seven minutes)"
+	@echo "== a model of a million weights learns from scripted experts (four to six minutes)"
 	$(BIN)/sandmle rollout $(LEARN)/tasks --policy experts:tables $(MICRO) --group $(EXPERTS) --out $(LEARN)/experts
 	test -d $(LEARN)/base || $(BIN)/sandmle train micro-init $(LEARN)/experts --out $(LEARN)/base
 	$(BIN)/sandmle train sft $(LEARN)/experts --init $(LEARN)/base $(MICRO) --epochs $(EPOCHS) --out $(LEARN)/sft
-	@echo "== and from its own episodes: $(STEPS) steps of GRPO (two to five minutes)"
+	@echo "== and from its own episodes: $(STEPS) steps of GRPO (two to three minutes)"
 	$(BIN)/sandmle train grpo $(LEARN)/tasks --init $(LEARN)/sft $(MICRO) --out $(LEARN)/grpo \
 		--steps $(STEPS) --tasks-per-step 4
 	@echo "== all three play the held-out tasks (a minute)"
