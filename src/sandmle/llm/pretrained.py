@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from logging import ERROR, getLogger
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,8 @@ def quiet() -> Iterator[None]:
     from transformers.utils import logging
 
     logging.disable_progress_bar()
+    # it tells of every retry where there is no network; the error at the end says it once
+    getLogger("huggingface_hub").setLevel(ERROR)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
         yield
