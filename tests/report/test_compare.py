@@ -99,6 +99,9 @@ def test_a_run_s_page_tables_other_runs(run: Path, line: dict) -> None:
     page = write_view([run], compared=[first, better])
     assert verdicts(page) == ["higher"]
     assert "Against first" in page.read_text()
+    (better / "summary.json").unlink()
+    assert "better has not finished" in write_view([run], compared=[first, better]).read_text()
+    assert "Against" not in write_view([run], compared=[first]).read_text()
     assert "Against first" not in write_view([run]).read_text()
     with pytest.raises(UsageError, match="only runs can be compared"):
         write_view([run], compared=[first, run.parent / "nothing"])

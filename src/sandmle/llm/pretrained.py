@@ -94,10 +94,15 @@ def quiet() -> Iterator[None]:
 
     logging.disable_progress_bar()
     # it tells of every retry where there is no network; the error at the end says it once
-    getLogger("huggingface_hub").setLevel(ERROR)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
-        yield
+    hub = getLogger("huggingface_hub")
+    level = hub.level
+    hub.setLevel(ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+            yield
+    finally:
+        hub.setLevel(level)
 
 
 def _small_folder() -> Path:

@@ -24,7 +24,6 @@ def write_comparison(roots: Sequence[Path], out: Path, beside: Sequence[Series] 
     """
     runs = [read_run(root) for root in roots]
     names = _names(runs)
-    means = [_means(run.trajectories) for run in runs]
     own = [
         Series(
             f"{name}: {one.name}", one.look if one.look == "faint" else f"look{n % 5}", one.points
@@ -38,9 +37,7 @@ def write_comparison(roots: Sequence[Path], out: Path, beside: Sequence[Series] 
         [],
         note="Rates are over all episodes, those that failed through us included; intervals are "
         "95 %, over tasks.",
-        alarms=_alarms(runs, names),
-        **results(runs),
-        table=_table(runs, means)[:_TASKS],
+        results=results(runs),
         curve=chart("reward over steps", curves),
         learning=curves,
     )
@@ -48,9 +45,12 @@ def write_comparison(roots: Sequence[Path], out: Path, beside: Sequence[Series] 
 
 
 def results(runs: Sequence[Run]) -> dict[str, Any]:
-    """Return the tables of several runs: their rates, and each against the first by task."""
+    """Return the tables of several runs: their rates, each against the first, task by task."""
+    names = _names(runs)
     means = [_means(run.trajectories) for run in runs]
     return {
+        "alarms": _alarms(runs, names),
+        "table": _table(runs, means)[:_TASKS],
         "names": ["mean reward", *(name.replace("_", " ") for name in _RATES)],
         "runs": [
             {
@@ -61,7 +61,7 @@ def results(runs: Sequence[Run]) -> dict[str, Any]:
                 "figures": _figures(run.summary),
                 "against": _against(mean, means[0]),
             }
-            for name, run, mean in zip(_names(runs), runs, means, strict=True)
+            for name, run, mean in zip(names, runs, means, strict=True)
         ],
     }
 
